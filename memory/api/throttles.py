@@ -1,0 +1,30 @@
+"""Rates by key, so that one runaway agent does not starve the others."""
+
+from rest_framework.request import Request
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.views import APIView
+
+from memory import conf
+from memory.api.permissions import scope_of
+from memory.models import ApiKey
+
+
+class KeyThrottle(SimpleRateThrottle):
+    """`SONDER_THROTTLE_LOOP` for the loop, `SONDER_THROTTLE_READ` for everything else; 429 says when to come back."""
+
+    scope = "key"
+
+    def __init__(self) -> None:
+        """The rate depends on the view, so it is read when the request is known."""
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        self.scope = scope_of(view, request.method or "GET")
+        settings = conf.current()
+        self.rate = settings.throttle_loop if self.scope == "loop" else settings.throttle_read
+        self.num_requests, self.duration = self.parse_rate(self.rate)
+        return bool(super().allow_request(request, view))
+
+    def get_cache_key(self, request: Request, view: APIView) -> str | None:
+        if not isinstance(request.auth, ApiKey):
+            return None
+        return f"throttle:{self.scope}:{request.auth.prefix}"

@@ -1,0 +1,127 @@
+"""Project settings: every constant, its default, and where the default comes from.
+
+Each field is the environment variable ``SONDER_<NAME>`` (read once, by ``sonder_site/settings.py``) and the Django
+setting of the same name. ``current()`` gives the values in force as one immutable object.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+PREFIX = "SONDER_"
+
+
+def setting(
+    default: Any, reason: str, *, choices: tuple[str, ...] = (), low: float | None = None, high: float | None = None
+) -> Any:
+    """A field with its reason and the values it may take; `low` and `high` are inclusive."""
+    return field(default=default, metadata={"reason": reason, "choices": choices, "low": low, "high": high})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conf:
+    """The settings in force. Units are in the names or in the reasons."""
+
+    var: str = setting("var", "Folder of the embedded store, its broker and the assembled model.")
+    lesson_scope: str = setting(
+        "global",
+        "Procedural knowledge is meant to cross accounts; `account` shares no lesson between them.",
+        choices=("global", "account"),
+    )
+    trust_policy: str = setting("reference", "Which rule quarantines lessons.", choices=("reference",))
+    probation_after_hours: float = setting(24.0, "Hours without probation after the last loss (`reference`).", low=0)
+    probation_share: float = setting(0.05, "One in twenty tasks lets a quarantined lesson through.", low=0, high=0.5)
+    quarantine_cooldown_hours: float = setting(
+        0.0,
+        "Hours after which a clock alone lifts a quarantine; 0 is off, because the clock lifts right and wrong "
+        "quarantines alike. 168 is the reference system's value.",
+        low=0,
+    )
+    live_bands: bool = setting(False, "Measure band loss rates in this store instead of using the reference system's.")
+    lambda_mmr: float = setting(0.5, "MMR balance between relevance and novelty.", low=0, high=1)
+    rrf_k: int = setting(60, "Rank constant of reciprocal rank fusion (Cormack et al. 2009).", low=1)
+    lexical_weight: float = setting(
+        0.5, "Weight of the lexical ranking in the fusion: measured best on the real lessons.", low=0, high=1
+    )
+    half_life_days: float = setting(30.0, "Days in which the variable part of the age factor halves.", low=1)
+    exact_search_limit: int = setting(
+        20000, "Vectors an account may have before its search uses the HNSW index (account scope only).", low=0
+    )
+    lexical_budget: int = setting(
+        4000, "Documents the lexical part may score for one query; bounds its work at any store size.", low=100
+    )
+    context_tokens: int = setting(2000, "Upper bound of the `context` block, in estimated tokens.", low=200)
+    embedding: str = setting(
+        "local", "Embedding provider: `local`, `fastembed:<name>`, `openai`, or `hashing` (tests)."
+    )
+    embedding_url: str = setting("", "Base address of an OpenAI-compatible server, ending in /v1.")
+    embedding_model: str = setting("", "Model name for the `openai` provider.")
+    embedding_revision: str = setting(
+        "", "Revision label for the `openai` provider's model; a change opens a new space."
+    )
+    embedding_key: str = setting("", "API key for the `openai` provider; never logged.")
+    query_cache: int = setting(1024, "Query embeddings kept in memory by each process.", low=0)
+    throttle_loop: str = setting("600/min", "Requests a key may make on the loop's endpoints.")
+    throttle_read: str = setting("300/min", "Requests a key may make on reading endpoints.")
+    idempotency_hours: int = setting(24, "Hours for which an Idempotency-Key replays its answer.", low=1)
+    sweep_seconds: int = setting(30, "Seconds between sweeps for work whose message was lost.", low=5)
+
+
+def _parse(name: str, raw: str, default: object) -> object:
+    if isinstance(default, bool):
+        words = {
+            "1": True,
+            "true": True,
+            "yes": True,
+            "on": True,
+            "0": False,
+            "false": False,
+            "no": False,
+            "off": False,
+        }
+        if raw.strip().lower() not in words:
+            raise ValueError(f"{name} is {raw!r}; use true or false.")
+        return words[raw.strip().lower()]
+    if isinstance(default, int | float):
+        try:
+            return int(raw) if isinstance(default, int) else float(raw)
+        except ValueError:
+            raise ValueError(f"{name} is {raw!r}; use a number.") from None
+    return raw
+
+
+def from_environment(environ: Mapping[str, str], base: Path) -> dict[str, object]:
+    """The Django settings ``SONDER_*``; a value out of range stops the start with a sentence."""
+    values: dict[str, object] = {}
+    for f in fields(Conf):
+        name = PREFIX + f.name.upper()
+        value = _parse(name, environ[name], f.default) if name in environ else f.default
+        values[name] = value
+        check_value(name, value, f.metadata)
+    values["SONDER_VAR"] = str((base / str(values["SONDER_VAR"])).resolve())
+    return values
+
+
+def check_value(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
+    """Raises ValueError naming the setting and what it may be."""
+    if metadata["choices"] and value not in metadata["choices"]:
+        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(metadata['choices'])}.")
+    if metadata["low"] is not None and value < metadata["low"]:
+        raise ValueError(f"{name} is {value!r}; the lowest value allowed is {metadata['low']}.")
+    if metadata["high"] is not None and value > metadata["high"]:
+        raise ValueError(f"{name} is {value!r}; the highest value allowed is {metadata['high']}.")
+
+
+@lru_cache(maxsize=1)
+def current() -> Conf:
+    """The settings in force; tests that override a setting get a fresh object."""
+    from django.conf import settings
+
+    return Conf(**{f.name: getattr(settings, PREFIX + f.name.upper()) for f in fields(Conf)})
+
+
+def forget(**_: object) -> None:
+    """Called when Django announces a changed setting."""
+    current.cache_clear()

@@ -1,0 +1,111 @@
+"""The journals of running the store: refused writes, replayed requests, scheduled jobs, calibrations, erasures."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from memory.models.base import ACTOR, SHA256, Recorded, append_only, matches, new_id, not_empty
+from memory.models.lesson import EmbeddingSpace
+from memory.models.scope import Account
+
+
+class WriteRefusal(Recorded):
+    """A lesson that was refused, by which path and why; never its text."""
+
+    account = models.ForeignKey(Account, models.PROTECT, null=True, blank=True)
+    path = models.CharField(max_length=40)
+    reason = models.CharField(max_length=24)
+    digest = models.CharField(max_length=64, null=True, blank=True)
+    actor = models.CharField(max_length=80)
+
+    class Meta:
+        db_table = "write_refusal"
+        constraints = [
+            not_empty("write_refusal", "path"),
+            not_empty("write_refusal", "reason"),
+            matches("write_refusal", "digest", SHA256, "a SHA-256 digest"),
+            matches("write_refusal", "actor", ACTOR, "system, api_key:<prefix> or user:<id>"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+class IdempotencyRecord(Recorded):
+    """The first answer to a write, replayed to the same request with the same key."""
+
+    account = models.ForeignKey(Account, models.CASCADE, db_index=False)
+    key = models.CharField(max_length=200)
+    body_digest = models.CharField(max_length=64)
+    status = models.IntegerField(null=True)
+    response = models.JSONField(null=True)
+
+    class Meta:
+        db_table = "idempotency_record"
+        constraints = [
+            models.UniqueConstraint(fields=["account", "key"], name="idempotency_record_account_key_unique"),
+            matches("idempotency_record", "body_digest", SHA256, "a SHA-256 digest"),
+        ]
+        indexes = [models.Index(fields=["created_at"], name="idempotency_record_age")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class JobRun(models.Model):
+    """One run of a scheduled job."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    job = models.CharField(max_length=80)
+    started_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=200, blank=True)
+    figures = models.JSONField(default=dict)
+
+    class Meta:
+        db_table = "job_run"
+        constraints = [not_empty("job_run", "job")]
+        indexes = [models.Index(fields=["job", "-started_at"], name="job_run_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.outcome or 'running'}"
+
+
+class Calibration(Recorded):
+    """A change of a space's thresholds, with the data it rested on."""
+
+    space = models.ForeignKey(EmbeddingSpace, models.PROTECT)
+    before = models.JSONField()
+    after = models.JSONField()
+    data_digest = models.CharField(max_length=64)
+    actor = models.CharField(max_length=80)
+
+    class Meta:
+        db_table = "calibration"
+        constraints = [
+            matches("calibration", "data_digest", SHA256, "a SHA-256 digest"),
+            matches("calibration", "actor", ACTOR, "system, api_key:<prefix> or user:<id>"),
+        ]
+        triggers = [append_only("calibration")]
+
+    def __str__(self) -> str:
+        return f"{self.space} by {self.actor}"
+
+
+class ErasureRecord(Recorded):
+    """Proof, without content, that an erasure ran."""
+
+    kind = models.CharField(max_length=40)
+    subject = models.UUIDField()
+    counts = models.JSONField(default=dict)
+    actor = models.CharField(max_length=80)
+
+    class Meta:
+        db_table = "erasure_record"
+        constraints = [
+            not_empty("erasure_record", "kind"),
+            matches("erasure_record", "actor", ACTOR, "system, api_key:<prefix> or user:<id>"),
+        ]
+        triggers = [append_only("erasure_record")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
