@@ -9,6 +9,7 @@ class MemoryConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from memory import conf
+        from memory import checks, conf
 
+        checks.install()
         setting_changed.connect(conf.forget)

@@ -7,6 +7,7 @@ import environ
 import structlog
 
 from memory import conf
+from sonder_site.celery_settings import celery_settings
 from sonder_site.secret import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -34,6 +35,7 @@ INSTALLED_APPS = [
     "pgtrigger",
     "django_celery_beat",
     "django_structlog",
+    "sonder_site",
     "memory",
 ]
 
@@ -132,7 +134,15 @@ SPECTACULAR_SETTINGS = {
 }
 
 # The broker: files in SONDER_VAR without a server, any Celery broker with CELERY_BROKER_URL.
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
+globals().update(celery_settings(env.str("CELERY_BROKER_URL", default=""), Path(SONDER_VAR)))
+CELERY_BEAT_SCHEDULE = {
+    "credit sweep": {"task": "memory.tasks.credit_sweep", "schedule": float(globals()["SONDER_SWEEP_SECONDS"])},
+    "embedding sweep": {
+        "task": "memory.tasks.maintenance_embed_sweep",
+        "schedule": float(globals()["SONDER_SWEEP_SECONDS"]),
+    },
+    "daily maintenance": {"task": "memory.tasks.maintenance_daily", "schedule": 24 * 3600.0},
+}
 
 structlog.configure(
     processors=[

@@ -1,6 +1,17 @@
 """Every route of the site."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from memory.api.views.health import healthz, readyz
+
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("api/v1/", include("memory.api.urls")),
+    path("admin/", admin.site.urls),
+]
+
+handler400 = "memory.api.errors.bad_request"
+handler404 = "memory.api.errors.not_found"
+handler500 = "memory.api.errors.server_error"

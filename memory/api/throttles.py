@@ -1,12 +1,16 @@
 """Rates by key, so that one runaway agent does not starve the others."""
 
+from typing import TYPE_CHECKING
+
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
-from rest_framework.views import APIView
 
 from memory import conf
 from memory.api.permissions import scope_of
 from memory.models import ApiKey
+
+if TYPE_CHECKING:  # DRF's settings load this module while its views are half loaded
+    from rest_framework.views import APIView
 
 
 class KeyThrottle(SimpleRateThrottle):
@@ -17,14 +21,14 @@ class KeyThrottle(SimpleRateThrottle):
     def __init__(self) -> None:
         """The rate depends on the view, so it is read when the request is known."""
 
-    def allow_request(self, request: Request, view: APIView) -> bool:
+    def allow_request(self, request: Request, view: "APIView") -> bool:
         self.scope = scope_of(view, request.method or "GET")
         settings = conf.current()
         self.rate = settings.throttle_loop if self.scope == "loop" else settings.throttle_read
         self.num_requests, self.duration = self.parse_rate(self.rate)
         return bool(super().allow_request(request, view))
 
-    def get_cache_key(self, request: Request, view: APIView) -> str | None:
+    def get_cache_key(self, request: Request, view: "APIView") -> str | None:
         if not isinstance(request.auth, ApiKey):
             return None
         return f"throttle:{self.scope}:{request.auth.prefix}"

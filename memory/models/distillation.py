@@ -48,7 +48,7 @@ class LessonDistillation(models.Model):
                 name="lesson_distillation_terminal_is_complete",
                 condition=(_TERMINAL & Q(completed_at__isnull=False, result_reason__isnull=False))
                 | (~_TERMINAL & Q(completed_at__isnull=True)),
-                violation_error_message="completed_at and result_reason belong to terminal states, and to each of them.",
+                violation_error_message="completed_at and result_reason belong to terminal states, and to each.",
             ),
             models.CheckConstraint(
                 name="lesson_distillation_lesson_iff_stored",

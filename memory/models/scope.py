@@ -1,5 +1,7 @@
 """Accounts, projects, who may do what, and the API keys that decide who judged."""
 
+from uuid import UUID
+
 from django.conf import settings
 from django.db import models
 
@@ -8,6 +10,11 @@ from memory.models.vocabulary import OutcomeSource, ReviewPolicy, Role
 
 SLUG = r"^[a-z0-9][a-z0-9_.-]{0,62}$"
 SLUG_WORDS = "1 to 63 characters: lower-case letters, digits, '-', '_', '.', starting with a letter or digit"
+
+
+def scoped(account_id: UUID | None) -> models.Q:
+    """Rows of one account; of no account where that is None, which is where what is global lives."""
+    return models.Q(account__isnull=True) if account_id is None else models.Q(account_id=account_id)
 
 
 class Account(Recorded):

@@ -11,13 +11,14 @@ from typing import Final
 #: Invisible characters outside the format category (Unicode Default_Ignorable_Code_Point, UAX 44): joiners, fillers,
 #: variation selectors. Text can be smuggled in them past a reader.
 _IGNORABLE: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
-#: Control, format (zero-width, bidi, tags), surrogate, private use, unassigned.
-_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
-#: Brackets that a reader, and a model, may take for the delimiter's own.
+#: Control, format (zero-width, bidi) and surrogate characters.
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs"})
+#: Brackets that a reader, and a model, may take for the delimiter's own: confusables (UTS 39), wide and CJK forms.
 _LOOKALIKES: Final = str.maketrans(
-    dict.fromkeys("\uff1c\ufe64\u2039\u2329\u27e8\u3008", "<") | dict.fromkeys("\uff1e\ufe65\u203a\u232a\u27e9\u3009", ">")
+    dict.fromkeys("\u02c2\u1438\u16b2\u2039\u276e\u2329\u27e8\u3008\ufe64\uff1c\U0001d236", "<")
+    | dict.fromkeys("\u02c3\u1433\u203a\u276f\u232a\u27e9\u3009\ufe65\uff1e\U00016f3f\U0001d237", ">")
 )
 #: Markers that some chat templates or Markdown readers obey anywhere in a line.
 _MARKERS: Final = re.compile(r"`{3,}|~{3,}|\[\s*/?\s*INST\s*\]", re.IGNORECASE)
@@ -51,7 +52,8 @@ def fence(lessons: Sequence[FencedLesson], *, max_tokens: int) -> tuple[str, int
     lines = [_PREAMBLE, _OPEN]
     size = len("\n".join([*lines, _CLOSE]).encode())
     for lesson in lessons:
-        line = f'<lesson id="{_inert(lesson.id)}">{_inert(lesson.text)}</lesson>'
+        name = _inert(lesson.id).replace('"', "&quot;")
+        line = f'<lesson id="{name}">{_inert(lesson.text)}</lesson>'
         size += len(line.encode()) + 1
         if _tokens(size) > max_tokens:
             break
@@ -77,5 +79,5 @@ def _inert(text: str) -> str:
     """One line without invisible characters, in which nothing can be read as markup."""
     visible = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
     flat = " ".join(_IGNORABLE.sub("", visible).split())
-    escaped = html.escape(flat.translate(_LOOKALIKES), quote=False).replace('"', "&quot;")
+    escaped = html.escape(flat.translate(_LOOKALIKES), quote=False)
     return _MARKERS.sub(lambda found: "".join(f"&#{ord(c)};" if c in "`~[]" else c for c in found[0]), escaped)

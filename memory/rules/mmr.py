@@ -46,8 +46,9 @@ def mmr(
     n = len(similarities)
     _check(similarities, vectors, lambda_)
     relevance = lambda_ * similarities.astype(np.float64)
-    nearest = np.full(n, -np.inf)  # cosine with the nearest chosen candidate
     values = similarities.astype(np.float64)  # until something is chosen, relevance alone decides
+    nearest = np.full(n, -np.inf)  # cosine with the nearest chosen candidate
+    picked = np.zeros(n, dtype=bool)
     chosen: list[Pick] = []
     held: list[Pick] = []
     for _ in range(n):
@@ -61,8 +62,9 @@ def mmr(
             chosen.append(pick)
             # One column of cosines for each choice: cheaper than all n * n of them, since k is far below n.
             nearest = np.maximum(nearest, vectors @ vectors[index])
-            values = np.where(np.isneginf(values), values, relevance - (1 - lambda_) * nearest)
-        values[index] = -np.inf
+            values = relevance - (1 - lambda_) * nearest
+        picked[index] = True
+        values[picked] = -np.inf
     return Selection(chosen=tuple(chosen), withheld=tuple(held))
 
 

@@ -17,14 +17,14 @@ class ProbationConstants:
     """How much of a doubtful lesson's work still reaches agents."""
 
     after_hours: float = 24.0  # pause before probation, so that one bad afternoon is over before the first sample
-    share: float = 0.05  # admitted at first, 1 in 20: little harm if the lesson is bad, an exit if it is not
+    share: float = 0.05  # admitted at first, 1 in 20: little harm if bad, an exit if not; 0 is off
     ceiling: float = 0.5  # admitted at most: the other half stays a control group
     evidence_cap: float = 3.0  # most that losses on probation count, so that 1 in 400 is always admitted
     coin: float = 0.5  # share of a lesson on trial that is withheld: an even coin tells most per interaction
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= self.ceiling <= 1 or not 0 < self.coin < 1:
-            raise ValueError("Shares must satisfy 0 < share <= ceiling <= 1 and 0 < coin < 1.")
+        if not 0 <= self.share <= self.ceiling <= 1 or not 0 < self.coin < 1:
+            raise ValueError("Shares must satisfy 0 <= share <= ceiling <= 1 and 0 < coin < 1.")
         if self.after_hours < 0 or self.evidence_cap < 0:
             raise ValueError("The pause and the cap of the evidence cannot be negative.")
 
@@ -82,10 +82,12 @@ def probation_evidence(steps: Iterable[float], constants: ProbationConstants = D
 
 
 def probation_probability(d: float, constants: ProbationConstants = DEFAULTS) -> float:
-    """How likely a quarantined lesson is served under the policy `trial`: min(ceiling, share * exp(-D)), in (0, 1].
+    """How likely a quarantined lesson is served under the policy `trial`: min(ceiling, share * exp(-D)), in [0, 1].
 
     `d` is the evidence since the lesson entered quarantine (`probation_evidence`): wins lower it and open the door.
     """
+    if constants.share == 0:
+        return 0.0
     most = math.log(constants.ceiling / constants.share)  # beyond it exp() could only overflow
     exponent = min(-min(d, constants.evidence_cap), most)
     return min(constants.ceiling, constants.share * math.exp(exponent))

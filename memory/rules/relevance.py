@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Reason = Literal["", "below_similarity", "uncorroborated", "no_anchors"]
+Reason = Literal["", "below_similarity", "uncorroborated", "no_anchors", "not_embedded"]
 
 #: Content words (stems) that task and lesson must share before words corroborate a similarity. One is chance.
 MIN_ANCHORS: Final = 2
 
-#: Share of a sample of lessons, the most similar ones, whose mean similarity tells whether a task is of the store's kind.
+#: Share of a sample of lessons, the most similar ones, whose mean similarity tells whether a task is the store's kind.
 SUPPORT_SHARE: Final = 0.2
 
 
@@ -67,40 +67,37 @@ def lexical_gate(shared_anchors: int) -> GateResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SupportGate:
-    """Weights and threshold of the calibrated gate, fitted for one embedding space and stored with it."""
+    """Where a task as a whole is of the store's kind, less similarity is asked of each lesson. Fitted for one space."""
 
-    support_weight: float  # weight of the support, a cosine
-    coverage_weight: float  # weight of the coverage, a share in [0, 1]
-    anchor_bonus: float  # added when two anchors are shared
-    min_score: float  # the score from which a lesson passes
+    min_support: float  # the task's `support`, a mean cosine, from which it is
+    min_similarity: float  # the cosine that is then enough, alone
 
-    def score(self, *, cosine: float, support: float, coverage: float, shared_anchors: int) -> float:
-        """cosine + support_weight * support + coverage_weight * coverage, and the bonus for two shared anchors."""
-        bonus = self.anchor_bonus if shared_anchors >= MIN_ANCHORS else 0.0
-        return cosine + self.support_weight * support + self.coverage_weight * coverage + bonus
+    def __post_init__(self) -> None:
+        if not (-1 <= self.min_support <= 1 and -1 <= self.min_similarity <= 1):
+            raise ValueError(
+                f"A support of {self.min_support} or a cosine of {self.min_similarity} is outside [-1, 1]."
+            )
 
 
 def supported_gate(
-    *, cosine: float | None, support: float, coverage: float, shared_anchors: int, fitted: SupportGate
+    *, cosine: float | None, shared_anchors: int, support: float, thresholds: Thresholds, supported: SupportGate
 ) -> GateResult:
-    """The calibrated gate: a modest similarity is enough where the task as a whole is of the store's kind.
+    """The calibrated gate: the fixed one, and a second way through for tasks of the store's kind.
 
-    A task about the store's subject is mildly similar to many lessons, an off-domain question to none, whatever its
-    one best match says; `support` measures that. `coverage` is the share of the task's inverse document frequency that
-    the shared stems carry. Without an embedding (`cosine` None) words decide. A passing lesson of low cosine owes
-    that to the support, so an explanation should show all four numbers.
+    A task about the store's subject is mildly similar to many lessons, an off-domain question to hardly any, whatever
+    its one best match says. `support` measures that, and a lesson of modest cosine passes on its strength.
     """
-    if cosine is None:
-        return lexical_gate(shared_anchors)
-    score = fitted.score(cosine=cosine, support=support, coverage=coverage, shared_anchors=shared_anchors)
-    return PASSED if score >= fitted.min_score else GateResult(passed=False, reason="below_similarity")
+    if cosine is not None and support >= supported.min_support and cosine >= supported.min_similarity:
+        return PASSED
+    return gate(cosine=cosine, shared_anchors=shared_anchors, thresholds=thresholds)
 
 
 def support(cosines: Sequence[float]) -> float:
     """The mean of the highest fifth of `cosines`, the task's with a fixed sample of the space's lessons.
 
     A sample (some 200 lessons, the same for every task) makes the number independent of the store's size, which a
-    mean over the best n candidates is not: it grows with every lesson added. The empty sample supports nothing: 0.0.
+    mean over the best n candidates is not: it grows with every lesson added. Below some 100 lessons the number is
+    noisy and the fixed gate is the better judge. The empty sample supports nothing: 0.0.
     """
     if not cosines:
         return 0.0

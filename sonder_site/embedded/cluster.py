@@ -181,14 +181,14 @@ def listens(address: Address) -> bool:
 
 
 def _forget_dead_server(cluster: Cluster) -> None:
-    """Removes the pid file of a killed server whose number belongs to a stranger by now, or to its own remains that
+    """Removes the lock files of a killed server whose number belongs to a stranger by now, or to its own remains that
     nobody has collected (a container without an init): PostgreSQL would take either for a running server."""
-    file = cluster.data / "postmaster.pid"
-    with suppress(FileNotFoundError, psutil.NoSuchProcess, psutil.AccessDenied):
-        process = psutil.Process(int(file.read_text().splitlines()[0]))
-        dead = process.status() == psutil.STATUS_ZOMBIE
-        if dead or process.name() != "postgres" or process.cwd() != str(cluster.data.resolve()):
-            file.unlink()
+    for file in (cluster.data / "postmaster.pid", cluster.sockets / f".s.PGSQL.{PORT}.lock"):
+        with suppress(FileNotFoundError, psutil.NoSuchProcess, psutil.AccessDenied):
+            process = psutil.Process(int(file.read_text().splitlines()[0]))
+            dead = process.status() == psutil.STATUS_ZOMBIE
+            if dead or process.name() != "postgres" or process.cwd() != str(cluster.data.resolve()):
+                file.unlink()
 
 
 def _held_by_old_backends(cluster: Cluster) -> bool:

@@ -67,13 +67,20 @@ def check_data(data: Path, uid: int) -> bool:
         return False
     if not data.is_dir():
         raise EmbeddedError(f"{data} is a file where the database's folder belongs. Move it away, {ELSEWHERE}.")
-    if os.access(data, os.R_OK) and not any(data.iterdir()):
+    readable = os.access(data, os.R_OK | os.X_OK)
+    if readable and not any(data.iterdir()):
         return False
+    if readable:
+        _check_origin(data)
     if data.stat().st_uid != uid:
         raise EmbeddedError(
             f"{data} belongs to user {_name(data.stat().st_uid)}, and PostgreSQL would run as {_name(uid)}. "
             f"Run the command as the user who made the store, {ELSEWHERE}."
         )
+    return True
+
+
+def _check_origin(data: Path) -> None:
     version = (data / "PG_VERSION").read_text().strip() if (data / "PG_VERSION").exists() else ""
     if version and version != MAJOR:
         raise EmbeddedError(
@@ -85,7 +92,6 @@ def check_data(data: Path, uid: int) -> bool:
             f"{data} is not empty and is not a database that Sonder made; nothing in it was touched. "
             f"Move it away, {ELSEWHERE}."
         )
-    return True
 
 
 def check_reachable(folder: Path, owner: pwd.struct_passwd) -> None:

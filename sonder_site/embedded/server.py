@@ -11,6 +11,8 @@ from pathlib import Path
 
 from sonder_site.embedded import cluster, keeper, preflight
 from sonder_site.embedded.cluster import Address
+from sonder_site.embedded.errors import EmbeddedError
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Use:
@@ -78,7 +80,10 @@ def _ensure_keeper(var: Path, pg_ctl: str) -> None:
     # Isolated mode: the keeper must not import what lies in the current folder. It goes to the background by itself.
     command = [sys.executable, "-I", str(keeper.__file__), str(var), pg_ctl]
     quiet = subprocess.DEVNULL
-    subprocess.run(command, cwd="/", stdin=quiet, stdout=quiet, stderr=quiet, check=True)
+    try:
+        subprocess.run(command, cwd="/", stdin=quiet, stdout=quiet, stderr=quiet, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise EmbeddedError(f"The process that stops PostgreSQL after use could not be started: {error}.") from error
 
 
 def _release_all() -> None:

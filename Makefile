@@ -1,0 +1,43 @@
+# `make run` is all it takes on a machine with Python 3.11 or newer.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST_ARGS ?= -n auto
+ARGS ?=
+
+.PHONY: help setup run test lint bench lock
+.DEFAULT_GOAL := help
+
+help: ## list these targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY) ## make the virtual environment VENV (default .venv) from requirements.lock
+
+$(READY): requirements.lock
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON). Install Python 3.11 or newer, or name it: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11. Name a newer one: make PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module. Install it (Debian and Ubuntu: apt install python3-venv) and try again."; exit 1; }
+	@echo "Installing the packages of requirements.lock into $(VENV)."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+run: setup ## start everything on http://127.0.0.1:8000 (PORT=…, ARGS=--demo)
+	@$(BIN)/python manage.py up $(ARGS)
+
+test: setup ## run the whole test suite
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy .
+
+bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
+	@$(BIN)/python manage.py evaluate performance $(ARGS)
+
+lock: setup ## write requirements.lock anew from pyproject.toml
+	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock

@@ -1,0 +1,283 @@
+"""What goes over the wire. Requests refuse fields that they do not know; answers are built from values, not models."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memory.models import Fact, Interaction, Lesson, Outcome, Preference, TrustEvent
+from memory.models.scope import SLUG, SLUG_WORDS
+from memory.rules.signals import SIGNALS
+from memory.search import Found
+
+MAX_TASK = 20_000  # characters
+MAX_RESPONSE = 200_000
+MAX_DETAIL = 10_000
+MAX_COUNT = 2_147_483_647
+
+# Fields that agents try to send, and what decides them instead.
+DECIDED = {
+    "source": "is decided by the API key, never by a request. Leave it out.",
+    "reward": "follows from the signal. Leave it out.",
+    "account": "is decided by the API key. Leave it out.",
+    "state": "is decided by evidence and reviewers. Leave it out.",
+}
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """Refuses unknown fields by name: a misspelt field must never be dropped in silence."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            known = [name for name, field in self.fields.items() if not field.read_only]
+            unknown = [name for name in data if name not in known]
+            if unknown:
+                hint = f"is not a field of this request; it knows {', '.join(known)}."
+                raise serializers.ValidationError({name: [DECIDED.get(name, hint)] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class StrictCharField(serializers.CharField):
+    """A string, and nothing that merely looks like one: numbers and booleans are refused."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return str(super().to_internal_value(data))
+
+
+class StrictIntegerField(serializers.IntegerField):
+    """A JSON integer: no text, no fraction, no boolean."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return int(super().to_internal_value(data))
+
+
+class StrictBooleanField(serializers.BooleanField):
+    """JSON true or false."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+def slug_field(**kwargs: Any) -> serializers.RegexField:
+    return serializers.RegexField(
+        SLUG, error_messages={"invalid": f"use {SLUG_WORDS}."}, max_length=63, trim_whitespace=False, **kwargs
+    )
+
+
+class TaskSerializer(StrictSerializer):
+    """The part that starting and looking up share."""
+
+    task = StrictCharField(max_length=MAX_TASK, help_text="What is to be done, in words.")
+    project = slug_field(required=False, allow_null=True, help_text="Made on first use.")
+    k = StrictIntegerField(min_value=1, max_value=50, default=5, help_text="How many lessons at most.")
+
+
+class StartSerializer(TaskSerializer):
+    session = StrictCharField(required=False, allow_null=True, max_length=200, help_text="Your id of the conversation.")
+    tier = StrictCharField(required=False, allow_blank=True, default="", max_length=40)
+    model = StrictCharField(required=False, allow_blank=True, default="", max_length=200)
+    retrieve = StrictBooleanField(default=True, help_text="false records the interaction without lessons.")
+
+
+class RetrieveSerializer(TaskSerializer):
+    explain = StrictBooleanField(default=False, help_text="Adds every candidate with its numbers.")
+
+
+class FinishSerializer(StrictSerializer):
+    response = StrictCharField(
+        required=False, allow_null=True, allow_blank=True, max_length=MAX_RESPONSE, trim_whitespace=False
+    )
+    tokens_in = StrictIntegerField(required=False, allow_null=True, min_value=0, max_value=MAX_COUNT)
+    tokens_out = StrictIntegerField(required=False, allow_null=True, min_value=0, max_value=MAX_COUNT)
+    token_source = StrictCharField(required=False, allow_blank=True, max_length=40)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"body": [f"name at least one of {', '.join(self.fields)}."]})
+        return attrs
+
+
+class ReportSerializer(StrictSerializer):
+    signal = serializers.ChoiceField(
+        SIGNALS, error_messages={"invalid_choice": f"{{input}} is no signal; choose one of {', '.join(SIGNALS)}."}
+    )
+    detail = StrictCharField(required=False, allow_blank=True, default="", max_length=MAX_DETAIL)
+
+
+# Answers
+
+
+class LessonHandedOutSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    score = serializers.FloatField(help_text="Fused rank score with usage boost and age factor.")
+    similarity = serializers.FloatField(allow_null=True, help_text="Cosine with the task, -1 to 1.")
+    lexical_rank = serializers.IntegerField(allow_null=True)
+    standing = serializers.ChoiceField(["active", "trial", "probation"])
+
+
+class PreferenceSerializer(serializers.ModelSerializer[Preference]):
+    class Meta:
+        model = Preference
+        fields = ("id", "scope", "key", "text", "confidence")
+
+
+class FactSerializer(serializers.ModelSerializer[Fact]):
+    class Meta:
+        model = Fact
+        fields = ("id", "key", "text", "valid_from", "valid_until", "recorded_at")
+
+
+class StartedSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    lessons = LessonHandedOutSerializer(many=True)
+    mode = serializers.ChoiceField(["hybrid", "lexical", "none"])
+    context = serializers.CharField(  # type: ignore[assignment]  # a wire name that DRF uses for itself
+        help_text="Paste this into the prompt; it holds exactly the lessons listed."
+    )
+    preferences = PreferenceSerializer(many=True)
+    facts = FactSerializer(many=True)
+
+
+class ConsideredSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    reason = serializers.CharField(allow_blank=True, help_text="Why it is out; empty when it is in.")
+    cosine = serializers.FloatField(allow_null=True)
+    shared_anchors = serializers.IntegerField(help_text="Content words of the task that the lesson has.")
+    coverage = serializers.FloatField(help_text="Share of the task's idf that they carry.")
+    semantic_rank = serializers.IntegerField(allow_null=True)
+    lexical_rank = serializers.IntegerField(allow_null=True)
+    fused_score = serializers.FloatField()
+    usage_boost = serializers.FloatField()
+    age_factor = serializers.FloatField()
+    score = serializers.FloatField()
+    gate = serializers.CharField(help_text="What the relevance gate said: passed, or why not.")
+    mmr = serializers.FloatField(allow_null=True, help_text="Marginal relevance when it was picked.")
+
+
+class LookedUpSerializer(serializers.Serializer[Any]):
+    lessons = LessonHandedOutSerializer(many=True)
+    mode = serializers.ChoiceField(["hybrid", "lexical"])
+    note = serializers.CharField(required=False, help_text="Why meaning was not used, in lexical mode.")
+    explain = ConsideredSerializer(many=True, required=False)
+
+
+class InteractionSerializer(serializers.ModelSerializer[Interaction]):
+    project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
+    session = serializers.SlugRelatedField[Any](slug_field="external_id", read_only=True)
+
+    class Meta:
+        model = Interaction
+        fields = (
+            "id", "created_at", "task", "project", "session", "tier", "model", "response", "tokens_in", "tokens_out",
+            "token_source", "retrieved_context",
+        )  # fmt: skip
+
+
+class OutcomeSerializer(serializers.ModelSerializer[Outcome]):
+    reward = serializers.FloatField()
+
+    class Meta:
+        model = Outcome
+        fields = ("id", "interaction", "signal", "reward", "source", "sequence", "detail", "created_at", "credited_at")
+
+
+class ReportedSerializer(serializers.ModelSerializer[Outcome]):
+    reward = serializers.FloatField()
+
+    class Meta:
+        model = Outcome
+        fields = ("id", "signal", "reward", "source")
+
+
+class LessonSerializer(serializers.ModelSerializer[Lesson]):
+    class Meta:
+        model = Lesson
+        fields = ("id", "text", "state", "origin", "source_ref", "supersedes", "reviewed_at", "created_at")
+
+
+class NeighbourSerializer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    text = serializers.CharField()
+    state = serializers.CharField()
+    similarity = serializers.FloatField()
+
+
+class GateSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    value = serializers.FloatField()
+    threshold = serializers.FloatField()
+    passed = serializers.BooleanField()
+    words = serializers.CharField()
+
+
+class EvidenceRowSerializer(serializers.Serializer[Any]):
+    interaction = serializers.UUIDField()
+    task = serializers.CharField(help_text="First digits of the task's digest; equal for equal tasks.")
+    source = serializers.CharField()  # type: ignore[assignment]  # a wire name that DRF uses for itself
+    signal = serializers.CharField()
+    reward = serializers.FloatField()
+    exposure = serializers.CharField()
+    cohort = serializers.IntegerField(help_text="Lessons handed out together.")
+    share = serializers.FloatField(help_text="What this loss is worth against this lesson: 1 / cohort.")
+    at = serializers.DateTimeField()
+
+
+class EvidenceSerializer(serializers.Serializer[Any]):
+    lesson = serializers.UUIDField()
+    state = serializers.CharField()
+    policy = serializers.CharField()
+    constants = serializers.DictField()
+    words = serializers.ListField(child=serializers.CharField(), help_text="The standing in sentences.")
+    wins = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    quarantined_at = serializers.DateTimeField(allow_null=True)
+    gates = GateSerializer(many=True)
+    band = serializers.DictField()
+    p_value = serializers.FloatField(allow_null=True)
+    rows = EvidenceRowSerializer(many=True, help_text="Losses since the last win, in your account.")
+    rows_elsewhere = serializers.IntegerField(help_text="Such losses in other accounts, as a count.")
+
+
+class TrustEventSerializer(serializers.ModelSerializer[TrustEvent]):
+    evidence = serializers.SerializerMethodField()
+
+    class Meta:
+        model = TrustEvent
+        fields = ("id", "kind", "evidence", "actor", "created_at")
+
+    def get_evidence(self, event: TrustEvent) -> dict[str, Any]:
+        """The evidence with rows of other accounts reduced to a count."""
+        return confined(event.evidence, self.context["account_id"])
+
+
+def confined(evidence: dict[str, Any], account_id: Any) -> dict[str, Any]:
+    """Evidence as one account may see it: another account's rows become a count."""
+    shown = dict(evidence)
+    if "rows" in evidence:
+        own = [row for row in evidence["rows"] if row["account"] == str(account_id)]
+        shown["rows"] = [{key: value for key, value in row.items() if key != "account"} for row in own]
+        shown["rows_elsewhere"] = len(evidence["rows"]) - len(own)
+    if "interaction" in evidence:
+        shown.pop("interaction")  # it may be another account's
+    return shown
+
+
+def handed_out(found: Found) -> dict[str, Any]:
+    """One lesson of an answer."""
+    ranked = found.ranked
+    c = ranked.candidate
+    return {
+        "id": c.lesson_id,
+        "text": c.text,
+        "score": ranked.score,
+        "similarity": c.cosine,
+        "lexical_rank": ranked.lexical_rank,
+        "standing": "probation" if c.state == "quarantined" else "active",
+    }

@@ -1,0 +1,183 @@
+"""Retrieval: exclude, search by meaning and by words, fuse, gate, diversify. Reads only."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from memory import conf
+from memory.rules.decay import age_factor
+from memory.rules.fusion import reciprocal_rank_fusion, usage_boost
+from memory.rules.mmr import Selection, mmr
+from memory.rules.relevance import GateResult, Thresholds, gate, lexical_gate, supported_gate
+from memory.search.details import details
+from memory.search.lexical import lexical
+from memory.search.semantic import prepare_session, semantic
+from memory.search.support import task_support
+from memory.search.terms import query_terms
+from memory.search.types import Candidate, EmbeddedQuery, Found, Ranked, Scope
+
+QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieved:
+    """What to hand out, what was held back, and everything that was considered."""
+
+    chosen: tuple[Found, ...]  # the answer, at most k, best first
+    controls: tuple[Found, ...]  # quarantined lessons that would have been in the answer
+    considered: tuple[tuple[Ranked, str], ...]  # each candidate with why it is out; '' for the chosen
+    mode: str  # 'hybrid' or 'lexical'
+
+
+def nobody(_: Candidate) -> bool:
+    """Admits no quarantined lesson: a reading without consequences tosses no coin."""
+    return False
+
+
+def find(
+    query: EmbeddedQuery, scope: Scope, k: int, now: datetime, admits: Callable[[Candidate], bool] = nobody
+) -> Retrieved:
+    """The at most `k` lessons that fit a task.
+
+    `admits` says of a quarantined lesson whether probation lets it through this time. Must run in a transaction.
+    """
+    candidates, mode = _candidates(query, scope, k)
+    relevant = _relevance(query, scope, mode)
+    open_to_all: list[Candidate] = []
+    kept_out: list[Candidate] = []
+    for candidate in candidates:
+        served = candidate.state != QUARANTINED or admits(candidate)
+        (open_to_all if served else kept_out).append(candidate)
+    ranked = rank(open_to_all, mode, relevant, now)
+    chosen = choose(ranked, mode, k)
+    controls: tuple[Found, ...] = ()
+    if kept_out:
+        barred = {c.lesson_id for c in kept_out}
+        everything = rank(candidates, mode, relevant, now)
+        controls = tuple(f for f in choose(everything, mode, k) if f.ranked.candidate.lesson_id in barred)
+        ranked += [r for r in everything if r.candidate.lesson_id in barred]
+    return Retrieved(chosen=chosen, controls=controls, considered=_explain(ranked, chosen, kept_out), mode=mode)
+
+
+def _candidates(query: EmbeddedQuery, scope: Scope, k: int) -> tuple[list[Candidate], str]:
+    limit = max(40, 8 * k)
+    prepare_session()
+    terms = query_terms(query.text)
+    near = semantic(query.space, query.vector, scope, limit) if query.space and query.vector is not None else []
+    worded = lexical(terms, scope, limit)
+    scores = {hit.lesson_id: hit.score for hit in worded}
+    ids = [hit.lesson_id for hit in near] + [i for i in scores if i not in {hit.lesson_id for hit in near}]
+    found = details(query, terms, ids, scores)
+    # A store none of whose vectors is of this space is searched by words alone.
+    return [found[i] for i in ids if i in found], "hybrid" if near else "lexical"
+
+
+def _places(scored: Iterable[tuple[Candidate, float | None]]) -> dict[object, int]:
+    present = sorted(
+        ((value, c.lesson_id) for c, value in scored if value is not None), key=lambda pair: (-pair[0], pair[1])
+    )
+    return {lesson_id: place for place, (_, lesson_id) in enumerate(present, start=1)}
+
+
+def rank(
+    candidates: list[Candidate], mode: str, relevant: Callable[[Candidate], GateResult], now: datetime
+) -> list[Ranked]:
+    """Every candidate with its fused score and the gate's verdict, best first; ties in the order of ids."""
+    settings = conf.current()
+    semantic_places = _places((c, c.cosine if mode == "hybrid" else None) for c in candidates)
+    lexical_places = _places((c, c.lexical_score) for c in candidates)
+    ranked = []
+    for c in candidates:
+        places = semantic_places.get(c.lesson_id), lexical_places.get(c.lesson_id)
+        fused = reciprocal_rank_fusion(*places, k=settings.rrf_k, weights=(1.0, settings.lexical_weight))
+        boost = usage_boost(mean_reward=c.evidence.mean, n=c.evidence.n)
+        factor = age_factor(_age_days(c, now), settings.half_life_days)
+        ranked.append(
+            Ranked(
+                candidate=c,
+                semantic_rank=places[0],
+                lexical_rank=places[1],
+                fused=fused,
+                boost=boost,
+                age_factor=factor,
+                score=(fused + boost) * factor,
+                reason=relevant(c).reason,
+            )
+        )
+    return sorted(ranked, key=lambda r: (-r.score, r.candidate.lesson_id))
+
+
+def _age_days(candidate: Candidate, now: datetime) -> float:
+    """Days since the latest win, else since creation; never negative, whatever a clock says."""
+    since = candidate.last_win_at or candidate.created_at
+    return max(0.0, (now - since).total_seconds() / 86400)
+
+
+def _relevance(query: EmbeddedQuery, scope: Scope, mode: str) -> Callable[[Candidate], GateResult]:
+    """The relevance gate for this task: by words alone, by the space's thresholds, or by its calibrated gate."""
+    space, vector = query.space, query.vector
+    if mode == "lexical" or space is None or vector is None:
+        return lambda c: lexical_gate(c.shared_anchors)
+    thresholds = Thresholds(
+        min_similarity=space.min_similarity, uncorroborated_min_similarity=space.uncorroborated_min_similarity
+    )
+    known = task_support(space, scope, vector)
+
+    def relevant(c: Candidate) -> GateResult:
+        if c.cosine is None:
+            return GateResult(passed=False, reason="not_embedded")
+        if known is None:
+            return gate(cosine=c.cosine, shared_anchors=c.shared_anchors, thresholds=thresholds)
+        support, supported = known
+        return supported_gate(
+            cosine=c.cosine,
+            shared_anchors=c.shared_anchors,
+            support=support,
+            thresholds=thresholds,
+            supported=supported,
+        )
+
+    return relevant
+
+
+def choose(ranked: list[Ranked], mode: str, k: int) -> tuple[Found, ...]:
+    """At most `k` of the candidates that passed the gate: by MMR where there are vectors, else by score.
+
+    MMR's relevance is the fused score on the scale of a cosine (the best candidate's is kept): the cosine alone would
+    undo the fusion, and hand out the right lesson less often.
+    """
+    passed = [r for r in ranked if not r.reason]
+    if mode == "lexical" or not passed:
+        return tuple(Found(ranked=r, rank=i, mmr=None) for i, r in enumerate(passed[:k], start=1))
+    pool = passed[: 4 * k]
+    cosines = [r.candidate.cosine or 0.0 for r in pool]
+    scale = max(cosines) / max(r.score for r in pool)
+    relevances = np.array([r.score * scale for r in pool], dtype=np.float32)
+    vectors = np.stack([r.candidate.vector for r in pool if r.candidate.vector is not None])
+    selection: Selection = mmr(relevances, vectors, k, conf.current().lambda_mmr)
+    return tuple(
+        Found(ranked=pool[pick.index], rank=i, mmr=pick.value) for i, pick in enumerate(selection.chosen, start=1)
+    )
+
+
+def _explain(
+    ranked: list[Ranked], chosen: tuple[Found, ...], kept_out: list[Candidate]
+) -> tuple[tuple[Ranked, str], ...]:
+    """Each candidate with why it is not in the answer; '' for those that are."""
+    handed = {f.ranked.candidate.lesson_id for f in chosen}
+    barred = {c.lesson_id for c in kept_out}
+    least = min((f.ranked.candidate.cosine or 0.0 for f in chosen), default=0.0)
+    reasons = []
+    for r in ranked:
+        c = r.candidate
+        if c.lesson_id in handed:
+            reason = ""
+        elif c.lesson_id in barred:
+            reason = QUARANTINED
+        else:
+            # More relevant than something chosen, and still out: it says what a chosen one says.
+            reason = r.reason or ("redundant" if (c.cosine or 0.0) > least else "outranked")
+        reasons.append((r, reason))
+    return tuple(reasons)

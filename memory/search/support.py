@@ -1,0 +1,78 @@
+"""Is the task of the store's kind at all? Its similarity with a fixed sample of the lessons tells."""
+
+import threading
+import time
+from collections import OrderedDict
+from uuid import UUID
+
+import numpy as np
+
+from memory.embedding import Vectors
+from memory.models import EmbeddingSpace
+from memory.models.sql import fetch
+from memory.rules.relevance import SupportGate, support
+from memory.search.details import read_halfvec
+from memory.search.types import Scope
+
+SAMPLE = 200  # lessons
+ENOUGH = 150  # fewer tell too little, and the fixed gate decides alone
+SEED = 42  # the same sample for every task and in every process
+_KEEP_SECONDS = 300.0
+_KEEP_SCOPES = 64
+
+
+class _Samples:
+    """The sample of each space and scope, read at most every five minutes by each process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[UUID, Scope], tuple[float, Vectors]] = OrderedDict()
+
+    def get(self, space: EmbeddingSpace, scope: Scope) -> Vectors:
+        key = (space.pk, scope)
+        with self._lock:
+            read_at, sample = self._kept.get(key, (-np.inf, np.empty((0, 0), dtype=np.float32)))
+        if time.monotonic() - read_at > _KEEP_SECONDS:
+            sample = _read(space, scope)
+            with self._lock:
+                self._kept[key] = (time.monotonic(), sample)
+                self._kept.move_to_end(key)
+                while len(self._kept) > _KEEP_SCOPES:
+                    self._kept.popitem(last=False)
+        return sample
+
+    def forget(self) -> None:
+        """After an import, or an erasure."""
+        with self._lock:
+            self._kept.clear()
+
+
+samples = _Samples()
+
+
+def _read(space: EmbeddingSpace, scope: Scope) -> Vectors:
+    """About SAMPLE vectors of active lessons, (n, dimension)."""
+    ((rows,),) = fetch("SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'lesson_embedding'::regclass")
+    account = "account_id IS NULL" if scope.account_id is None else "account_id = %(account)s"
+    # An account's own lessons may be few among many: the sample is then taken from all of its rows.
+    share = 100.0 if scope.account_id is not None else min(100.0, 100.0 * 1.5 * SAMPLE / max(rows, 1.0))
+    found = fetch(
+        f"""
+        SELECT halfvec_send(embedding) FROM lesson_embedding TABLESAMPLE BERNOULLI (%(share)s) REPEATABLE ({SEED})
+        WHERE space_id = %(space)s AND state = 'active' AND {account} LIMIT {SAMPLE}
+        """,
+        {"share": share, "space": space.pk, "account": scope.account_id},
+    )
+    if not found:
+        return np.empty((0, space.dimension), dtype=np.float32)
+    return np.stack([read_halfvec(raw) for (raw,) in found])
+
+
+def task_support(space: EmbeddingSpace, scope: Scope, vector: Vectors) -> tuple[float, SupportGate] | None:
+    """The task's support and the space's gate for it; None where the space has no such gate or the store is small."""
+    if not space.gate:
+        return None
+    sample = samples.get(space, scope)
+    if len(sample) < ENOUGH:
+        return None
+    return support((sample @ vector).tolist()), SupportGate(**space.gate)

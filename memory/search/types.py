@@ -1,0 +1,104 @@
+"""The values that pass through retrieval, in order: query, candidate, what is found."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from memory.embedding import Vectors
+from memory.models import EmbeddingSpace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Which lessons a search may see. Made from the credential, once."""
+
+    account_id: UUID | None  # lessons of this account; None where lessons are global
+    reviewed_only: bool  # a gated account is handed approved lessons only
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedQuery:
+    """A task, ready to search with. Made before any transaction opens, since a model may be slow."""
+
+    text: str
+    space: EmbeddingSpace | None  # None: words alone
+    vector: Vectors | None  # float32 unit vector (dimension,)
+    note: str = ""  # why there is no vector, for the answer and the log
+
+    @property
+    def mode(self) -> str:
+        return "hybrid" if self.vector is not None else "lexical"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SemanticHit:
+    """A lesson near the query."""
+
+    lesson_id: UUID
+    state: str
+    cosine: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LexicalHit:
+    """A lesson that shares words with the query."""
+
+    lesson_id: UUID
+    state: str
+    score: float  # BM25 over the query's terms, with term frequency 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """The strongest evidence class of a lesson that has rows."""
+
+    n: int = 0
+    reward: Decimal = Decimal(0)  # total
+
+    @property
+    def mean(self) -> float:
+        return float(self.reward) / self.n if self.n else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A lesson under consideration, with everything that ranking needs."""
+
+    lesson_id: UUID
+    text: str
+    text_sha256: str
+    state: str
+    created_at: datetime
+    cosine: float | None
+    lexical_score: float | None
+    shared_anchors: int  # content words of the query that the lesson has
+    coverage: float  # share of the query's idf that they carry, in [0, 1]
+    vector: Vectors | None = field(repr=False)
+    evidence: Evidence
+    last_win_at: datetime | None
+    last_loss_at: datetime | None
+    s: float | None  # the ledger of policy `trial`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    """A candidate in its place, with every number that put it there."""
+
+    candidate: Candidate
+    semantic_rank: int | None
+    lexical_rank: int | None
+    fused: float  # reciprocal rank fusion of the two ranks
+    boost: float  # usage boost added to it
+    age_factor: float  # multiplied in
+    score: float  # (fused + boost) * age_factor
+    reason: str = ""  # why the relevance gate refused it; empty when it passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One lesson of an answer."""
+
+    ranked: Ranked
+    rank: int  # from 1
+    mmr: float | None  # marginal relevance when it was picked; None in lexical mode

@@ -1,0 +1,158 @@
+"""Is the store sound? Each finding says what is wrong and what to do."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from memory.embedding.active import usable_space
+from memory.errors import EmbeddingUnavailable
+from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding, LessonTombstone, Outcome
+from memory.models.sql import fetch
+from memory.services.space import INDEXED_STATES, index_name
+from memory.services.standing import differences
+from memory.services.tombstone import mac_key_id
+
+LATE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The result of one check."""
+
+    check: str
+    ok: bool
+    detail: str  # what was found
+    remedy: str = ""  # what to do, if anything
+
+
+def _migrations() -> Finding:
+    executor = MigrationExecutor(connection)
+    waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    return Finding(
+        check="migrations",
+        ok=not waiting,
+        detail=f"{waiting} not applied" if waiting else "all applied",
+        remedy="Run 'manage.py migrate'." if waiting else "",
+    )
+
+
+def _embedding() -> Finding:
+    try:
+        space = usable_space()
+    except EmbeddingUnavailable as refusal:
+        return Finding(
+            check="embedding", ok=False, detail=refusal.detail, remedy="Retrieval uses words alone until then."
+        )
+    return Finding(check="embedding", ok=True, detail=f"{space} is active")
+
+
+def _indexes() -> Finding:
+    space = EmbeddingSpace.objects.filter(is_active=True).first()
+    names = [index_name(space, state) for state in INDEXED_STATES] if space else []
+    valid = {name for (name,) in fetch("SELECT indexrelid::regclass::text FROM pg_index WHERE indisvalid")}
+    broken = [name for name in names if name not in valid]
+    return Finding(
+        check="vector indexes",
+        ok=not broken,
+        detail=f"missing or invalid: {', '.join(broken)}" if broken else f"{len(names)} valid",
+        remedy="Run 'manage.py reembed'." if broken else "",
+    )
+
+
+def _vectors() -> Finding:
+    space = EmbeddingSpace.objects.filter(is_active=True).first()
+    have = LessonEmbedding.objects.filter(space=space).values("lesson_id")
+    missing = Lesson.objects.exclude(pk__in=have).count() if space else 0
+    return Finding(
+        check="vectors",
+        ok=not missing,
+        detail=f"{missing} lessons have no vector in the active space" if missing else "every lesson has its vector",
+        remedy="A worker embeds them in the background; 'manage.py reembed' does it now." if missing else "",
+    )
+
+
+def _uncredited() -> Finding:
+    late = Outcome.objects.filter(credited_at__isnull=True, created_at__lt=timezone.now() - LATE).count()
+    return Finding(
+        check="credit",
+        ok=not late,
+        detail=f"{late} outcomes have waited for more than 5 minutes" if late else "no outcome waits",
+        remedy="Start a Celery worker and beat; the sweep credits them." if late else "",
+    )
+
+
+def _sums() -> Finding:
+    found = differences()
+    return Finding(
+        check="sums",
+        ok=not found,
+        detail=f"{len(found)} sums differ from their rows" if found else "every running sum equals its rebuild",
+        remedy="Run 'manage.py rebuild_standing'." if found else "",
+    )
+
+
+def _tombstones() -> Finding:
+    foreign = LessonTombstone.objects.exclude(mac_key_id=mac_key_id()).count()
+    return Finding(
+        check="tombstones",
+        ok=not foreign,
+        detail=f"{foreign} are signed by another key and refuse on similarity alone" if foreign else "all readable",
+        remedy="Restore the SECRET_KEY that they were written with." if foreign else "",
+    )
+
+
+def _states() -> Finding:
+    """A quarantined lesson has its tombstone, and no other lesson has one of that reason."""
+    ((wrong,),) = fetch(
+        """
+        SELECT count(*) FROM lesson l
+        WHERE (l.state = 'quarantined') <> EXISTS (
+            SELECT 1 FROM lesson_tombstone t
+            WHERE t.text_sha256 = l.text_sha256 AND t.account_id IS NOT DISTINCT FROM l.account_id
+                AND (t.reason = 'quarantined' OR l.state = 'quarantined')
+        )
+        """
+    )
+    return Finding(
+        check="quarantine",
+        ok=not wrong,
+        detail=f"{wrong} lessons disagree with their tombstones" if wrong else "states and tombstones agree",
+        remedy="Report this: no supported path leads here." if wrong else "",
+    )
+
+
+def _jobs() -> Finding:
+    failed = JobRun.objects.filter(outcome="failed", started_at__gt=timezone.now() - timedelta(days=1))
+    names = sorted(set(failed.values_list("job", flat=True)))
+    return Finding(
+        check="scheduled jobs",
+        ok=not names,
+        detail=f"failed in the last day: {', '.join(names)}" if names else "none failed in the last day",
+        remedy="The worker's log has the error." if names else "",
+    )
+
+
+CHECKS: tuple[Callable[[], Finding], ...] = (
+    _migrations,
+    _embedding,
+    _indexes,
+    _vectors,
+    _uncredited,
+    _sums,
+    _states,
+    _tombstones,
+    _jobs,
+)
+
+
+def examine() -> Iterator[Finding]:
+    """Runs every check; stops after the first if the schema itself is not there."""
+    for check in CHECKS:
+        finding = check()
+        yield finding
+        if finding.check == "migrations" and not finding.ok:
+            return

@@ -1,0 +1,119 @@
+"""Standing, quarantine and release: a policy decides, this acts, and the journal says why.
+
+`move` is the only function that changes a lesson's state.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F
+from django.utils import timezone
+
+from memory.models import Lesson, LessonStanding, TrustEvent
+from memory.models.vocabulary import LessonState, TombstoneReason, TrustEventKind
+from memory.services import tombstone
+from memory.services.evidence import Assessment, Record
+from memory.services.policies import policy
+
+SYSTEM = "system"
+
+
+def evaluate(lessons: Iterable[UUID], account_id: UUID | None) -> None:
+    """Judges lessons anew and acts: standing, quarantine, release. Runs in the transaction of what moved them."""
+    rule = policy()
+    for record, assessment in rule.assess(lessons, account_id):
+        keep(record, assessment, rule.name)
+        if record.state == LessonState.ACTIVE and assessment.enter:
+            _quarantine(record, assessment)
+        elif record.state == LessonState.QUARANTINED:
+            _review(record, assessment)
+
+
+def keep(record: Record, assessment: Assessment, name: str) -> None:
+    """Writes the standing: the counters, and the evidence as a dated snapshot."""
+    figures = {
+        "policy": name,
+        "wins": record.wins,
+        "losses": record.losses,
+        "last_win_at": record.last(win=True),
+        "last_loss_at": record.last(win=False),
+        "s": assessment.s,
+        "evidence": assessment.evidence,
+        "evaluated_at": timezone.now(),
+    }
+    if not LessonStanding.objects.filter(pk=record.lesson).update(**figures, version=F("version") + 1):
+        LessonStanding.objects.create(lesson_id=record.lesson, version=1, **figures)
+
+
+def move(lesson: UUID, before: LessonState, after: LessonState) -> bool:
+    """Moves a lesson's state if it still is what the caller saw; returns whether this caller moved it."""
+    return bool(Lesson.objects.filter(pk=lesson, state=before).update(state=after))
+
+
+def journal(lesson: UUID, kind: TrustEventKind, evidence: dict[str, Any], actor: str = SYSTEM) -> None:
+    """Appends to the lesson's history."""
+    TrustEvent.objects.create(lesson=lesson, kind=kind.value, evidence=evidence, actor=actor)
+
+
+def _quarantine(record: Record, assessment: Assessment) -> None:
+    if not move(record.lesson, LessonState.ACTIVE, LessonState.QUARANTINED):
+        return
+    LessonStanding.objects.filter(pk=record.lesson).update(quarantined_at=timezone.now())
+    tombstone.write(record.lesson, TombstoneReason.QUARANTINED)
+    journal(record.lesson, TrustEventKind.QUARANTINED, assessment.evidence)
+
+
+def _review(record: Record, assessment: Assessment) -> None:
+    """A quarantined lesson has new evidence: it is freed, or a probation loss is noted."""
+    if assessment.enter:
+        if _lost_on_probation(record):
+            journal(record.lesson, TrustEventKind.PROBATION_LOSS, assessment.evidence)
+        return
+    if held_by_person(record.lesson):
+        return  # a person put it there, and only a person takes it out
+    free(record.lesson, TrustEventKind.REHABILITATED, assessment.evidence)
+
+
+def _lost_on_probation(record: Record) -> bool:
+    """Whether the newest row is a loss of a probation sample since the quarantine began."""
+    newest = record.rows[0] if record.rows else None
+    since: datetime | None = record.quarantined_at
+    return (
+        newest is not None
+        and newest.exposure == "probation"
+        and newest.reward < 0
+        and (since is None or newest.at >= since)
+    )
+
+
+def held_by_person(lesson: UUID) -> bool:
+    """Whether a reviewer, and not the policy, put the lesson into its present quarantine."""
+    kinds = (TrustEventKind.QUARANTINED, TrustEventKind.QUARANTINED_BY_REVIEWER)
+    latest = TrustEvent.objects.filter(lesson=lesson, kind__in=kinds).order_by("-created_at", "-id").first()
+    return latest is not None and latest.kind == TrustEventKind.QUARANTINED_BY_REVIEWER
+
+
+def free(lesson: UUID, kind: TrustEventKind, evidence: dict[str, Any], actor: str = SYSTEM) -> bool:
+    """Takes a lesson out of quarantine: active again, its tombstone lifted, the reason in the journal."""
+    if not move(lesson, LessonState.QUARANTINED, LessonState.ACTIVE):
+        return False
+    LessonStanding.objects.filter(pk=lesson).update(quarantined_at=None)
+    tombstone.lift(lesson, TombstoneReason.QUARANTINED)
+    journal(lesson, kind, evidence, actor)
+    return True
+
+
+def lift_by_clock(now: datetime, hours: float) -> int:
+    """Frees what has been quarantined for `hours` without a loss since; off while `hours` is 0. Returns how many."""
+    if hours <= 0:
+        return 0
+    freed = 0
+    waiting = LessonStanding.objects.filter(quarantined_at__isnull=False).order_by("lesson_id")
+    for standing in waiting:
+        since = max(filter(None, (standing.quarantined_at, standing.last_loss_at)))
+        if (now - since).total_seconds() >= hours * 3600 and not held_by_person(standing.lesson_id):
+            evidence = {"policy": standing.policy, "clock_hours": hours, "since": since.isoformat()}
+            freed += free(standing.lesson_id, TrustEventKind.REHABILITATED, evidence)
+    return freed

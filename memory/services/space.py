@@ -1,0 +1,120 @@
+"""Embedding spaces: opened with their indexes, filled in the background, changed only by `reembed`."""
+
+from dataclasses import asdict
+from uuid import UUID
+
+from django.db import connection, transaction
+from pgvector import HalfVector
+
+from memory.embedding.active import provider, usable_space
+from memory.embedding.presets import preset_for
+from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
+from memory.models.lesson import SIMILARITIES
+
+INDEXED_STATES = ("active", "quarantined")
+BATCH = 64  # texts embedded at once; bounds memory
+M = 16
+EF_CONSTRUCTION = 64
+
+
+def index_name(space: EmbeddingSpace, state: str) -> str:
+    """At most 63 characters, PostgreSQL's limit."""
+    return f"lesson_embedding_{space.pk.hex}_{state}"
+
+
+def configured_space() -> EmbeddingSpace:
+    """The space of the configured provider, made with its preset thresholds if it is new; not necessarily active."""
+    p = provider()
+    preset = asdict(preset_for(p.model))
+    space, _ = EmbeddingSpace.objects.get_or_create(
+        model=p.model,
+        revision=p.revision,
+        dimension=p.dimension,
+        defaults={
+            **{name: preset[name] for name in SIMILARITIES},
+            "gate": preset["support_gate"],
+            "is_active": False,
+        },
+    )
+    return space
+
+
+def build_indexes(space: EmbeddingSpace) -> None:
+    """The space's HNSW indexes, built without blocking writers. Must not run in a transaction.
+
+    An index that an interrupted build left invalid is dropped and built again.
+    """
+    with connection.cursor() as cursor:
+        for state in INDEXED_STATES:
+            name = index_name(space, state)
+            cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", [name])
+            row = cursor.fetchone()
+            if row is not None and row[0]:
+                continue
+            if row is not None:
+                cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
+            # Identifiers and literals only: a partial index takes no parameters.
+            cursor.execute(
+                f"CREATE INDEX CONCURRENTLY {name} ON lesson_embedding "
+                f"USING hnsw ((embedding::halfvec({space.dimension})) halfvec_cosine_ops) "
+                f"WITH (m = {M}, ef_construction = {EF_CONSTRUCTION}) "
+                f"WHERE space_id = '{space.pk}' AND state = '{state}'"
+            )
+
+
+def activate(space: EmbeddingSpace) -> None:
+    """Makes this the space that retrieval searches."""
+    with transaction.atomic():
+        EmbeddingSpace.objects.exclude(pk=space.pk).filter(is_active=True).update(is_active=False)
+        EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+    space.is_active = True
+
+
+def open_first_space() -> EmbeddingSpace:
+    """The active space, opened if there is none yet. Raises EmbeddingUnavailable if the model was changed."""
+    if not EmbeddingSpace.objects.filter(is_active=True).exists():
+        space = configured_space()
+        build_indexes(space)
+        activate(space)
+    space = usable_space()
+    build_indexes(space)
+    return space
+
+
+def missing(space: EmbeddingSpace, limit: int, after: UUID | None = None) -> list[Lesson]:
+    """Lessons without a vector in the space, oldest first."""
+    lessons = Lesson.objects.exclude(pk__in=LessonEmbedding.objects.filter(space=space).values("lesson_id"))
+    if after is not None:
+        lessons = lessons.filter(pk__gt=after)
+    return list(lessons.order_by("pk").only("pk", "text")[:limit])
+
+
+def embed(lessons: list[Lesson], space: EmbeddingSpace) -> int:
+    """Embeds lessons and stores the vectors; one that is there already stays. Raises EmbeddingUnavailable."""
+    if not lessons:
+        return 0
+    vectors = provider().embed([lesson.text for lesson in lessons])  # outside any transaction: a model may be slow
+    rows = [
+        LessonEmbedding(lesson_id=lesson.pk, space=space, embedding=HalfVector(vector))
+        for lesson, vector in zip(lessons, vectors, strict=True)
+    ]
+    alive = set(Lesson.objects.filter(pk__in=[lesson.pk for lesson in lessons]).values_list("pk", flat=True))
+    LessonEmbedding.objects.bulk_create([row for row in rows if row.lesson_id in alive], ignore_conflicts=True)
+    return len(rows)
+
+
+def embed_pending(limit: int = 512) -> int:
+    """Embeds lessons that have no vector in the active space; returns how many. Raises EmbeddingUnavailable."""
+    space = usable_space()
+    done = 0
+    while done < limit and (batch := missing(space, min(BATCH, limit - done))):
+        done += embed(batch, space)
+    return done
+
+
+def embed_one(lesson_id: UUID) -> int:
+    """Embeds one new lesson."""
+    space = usable_space()
+    if LessonEmbedding.objects.filter(lesson_id=lesson_id, space=space).exists():
+        return 0
+    return embed(list(Lesson.objects.filter(pk=lesson_id).only("pk", "text")), space)

@@ -1,0 +1,146 @@
+"""Rebuilding what can be rebuilt: the sums from stored rows, then the standings from the sums. Moves no state."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from memory import conf
+from memory.models import Account, Lesson
+from memory.models.sql import execute, fetch
+from memory.services import quarantine
+from memory.services.policies import policy
+from memory.services.scoping import lock_scope
+
+# Each sum as the query that computes it from `credit` and `lesson_usage`: (key columns, value columns, statement).
+_SCORED = "credit c JOIN outcome x ON x.id = c.outcome_id"
+_USAGE = f"{_SCORED} JOIN lesson_usage u ON u.interaction_id = c.interaction_id"
+_COHORT = f"{_USAGE} WHERE u.exposure IN ('served', 'probation')"
+SUMS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "source_sum": (
+        ("account_id", "source"),
+        ("n", "losses"),
+        f"SELECT c.account_id, c.source, count(*), sum(c.y) FROM {_SCORED} GROUP BY 1, 2",
+    ),
+    "task_sum": (
+        ("account_id", "task_digest"),
+        ("o", "e"),
+        f"SELECT c.account_id, c.task_digest, sum(c.y), sum(c.b) FROM {_SCORED} GROUP BY 1, 2",
+    ),
+    "lesson_sum": (
+        ("lesson_id",),
+        ("o", "e"),
+        f"SELECT u.lesson_id, sum(c.weight * c.y), sum(c.weight * c.b) FROM {_COHORT} AND c.weight > 0 GROUP BY 1",
+    ),
+    "lesson_source_sum": (
+        ("lesson_id", "source"),
+        ("n", "losses", "reward"),
+        f"SELECT u.lesson_id, c.source, count(*), sum(c.y), sum(x.reward) FROM {_COHORT} GROUP BY 1, 2",
+    ),
+    "lesson_task_sum": (
+        ("lesson_id", "task_digest"),
+        ("o", "e"),
+        f"SELECT u.lesson_id, c.task_digest, sum(c.y), sum(c.b) FROM {_COHORT} GROUP BY 1, 2",
+    ),
+    "lesson_pair_sum": (
+        ("lesson_id", "other_id"),
+        ("o", "e"),
+        f"SELECT u.lesson_id, v.lesson_id, sum(c.weight * c.y), sum(c.weight * c.b) FROM {_USAGE} "
+        "JOIN lesson_usage v ON v.interaction_id = c.interaction_id AND v.lesson_id > u.lesson_id "
+        "WHERE u.exposure IN ('served', 'probation') AND v.exposure IN ('served', 'probation') AND c.weight > 0 "
+        "GROUP BY 1, 2",
+    ),
+    "withheld_sum": (
+        ("lesson_id",),
+        ("o", "e"),
+        f"SELECT u.lesson_id, sum(c.y), sum(u.expected_loss) FROM {_USAGE} "
+        "WHERE u.exposure NOT IN ('served', 'probation') AND c.weight > 0 GROUP BY 1",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A sum that the stored rows do not bear out."""
+
+    table: str
+    key: tuple[str, ...]
+    running: tuple[str, ...] | None  # None: the row is missing
+    rebuilt: tuple[str, ...] | None  # None: the row should not be there
+
+
+def _joinable(side: str, column: str) -> str:
+    """A key column for a FULL JOIN, which needs plain equality: a missing account becomes the nil UUID."""
+    return f"coalesce({side}.account_id, '{UUID(int=0)}')" if column == "account_id" else f"{side}.{column}"
+
+
+def differences() -> list[Difference]:
+    """Where the running sums are not what the stored rows add up to; empty in a sound store."""
+    found = []
+    for table, (key, values, statement) in SUMS.items():
+        keys = ", ".join(f"coalesce(r.{k}, n.{k})::text" for k in key)
+        running, rebuilt = (", ".join(f"{side}.{v}" for v in values) for side in ("r", "n"))
+        joined = " AND ".join(_joinable("r", k) + " = " + _joinable("n", k) for k in key)
+        rows = fetch(
+            f"SELECT {keys}, {running}, {rebuilt} "
+            f"FROM {table} r FULL JOIN ({statement}) AS n({', '.join((*key, *values))}) ON {joined} "
+            f"WHERE ({running}) IS DISTINCT FROM ({rebuilt})"
+        )
+        found += [_difference(table, row, len(key), len(values)) for row in rows]
+    return found
+
+
+def _difference(table: str, row: tuple[Any, ...], keys: int, values: int) -> Difference:
+    running, rebuilt = row[keys : keys + values], row[keys + values :]
+    return Difference(
+        table=table,
+        key=row[:keys],
+        running=None if running[0] is None else tuple(map(str, running)),
+        rebuilt=None if rebuilt[0] is None else tuple(map(str, rebuilt)),
+    )
+
+
+def lock_all() -> None:
+    """Waits until no credit is under way, and lets none begin until the transaction ends."""
+    scopes: list[UUID | None] = [None]
+    if conf.current().lesson_scope == "account":
+        scopes += list(Account.objects.order_by("pk").values_list("pk", flat=True))
+    for scope in scopes:
+        lock_scope(scope)
+
+
+@transaction.atomic
+def rebuild_sums() -> list[Difference]:
+    """Computes every sum again from stored y, weight, b and e; returns what was different before."""
+    lock_all()
+    found = differences()
+    for table in {difference.table for difference in found}:
+        key, values, statement = SUMS[table]
+        execute(f"DELETE FROM {table}")
+        execute(f"INSERT INTO {table} ({', '.join((*key, *values))}) {statement}")
+    return found
+
+
+def rebuild_standings(batch: int = 200) -> Iterator[int]:
+    """Evaluates every lesson that has evidence with today's sums and writes its standing, without moving its state.
+
+    Yields the number of lessons done after each batch, for a progress bar.
+    """
+    rule = policy()
+    done, after = 0, UUID(int=0)
+    while True:
+        judged = Lesson.objects.filter(pk__gt=after, lessonsourcesum__isnull=False).distinct().order_by("pk")
+        chunk = list(judged.values_list("pk", "account_id")[:batch])
+        if not chunk:
+            return
+        with transaction.atomic():
+            lock_all()
+            for account in {account for _, account in chunk}:
+                ids = [pk for pk, own in chunk if own == account]
+                for record, assessment in rule.assess(ids, account):
+                    quarantine.keep(record, assessment, rule.name)
+        after = chunk[-1][0]
+        done += len(chunk)
+        yield done

@@ -1,0 +1,22 @@
+"""Binds the services' announcements to Celery: services know no Celery, and Celery's tasks know only services."""
+
+from uuid import UUID
+
+from django.apps import AppConfig
+
+
+class SiteConfig(AppConfig):
+    name = "sonder_site"
+
+    def ready(self) -> None:
+        from memory.services import nudge
+
+        nudge.bind(announce)
+
+
+def announce(name: str, subject: UUID) -> None:
+    """Puts a message for the task that does this work on the broker; a broker that is away loses nothing."""
+    from memory.tasks import TASK_OF
+    from sonder_site.celery import publish
+
+    publish(TASK_OF[name], str(subject))

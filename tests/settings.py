@@ -1,0 +1,16 @@
+"""The site's settings with a store of the tests' own, the model-free embedder, and no throttling."""
+
+import os
+from pathlib import Path
+
+BASE = Path(__file__).resolve().parent.parent
+os.environ.setdefault("SONDER_VAR", str(BASE / "var" / "test"))
+os.environ.setdefault("SECRET_KEY", "only for tests, where nothing is secret and everything is thrown away")
+os.environ["SONDER_EMBEDDING"] = "hashing"
+os.environ["SONDER_TRUST_POLICY"] = "reference"
+os.environ["SONDER_THROTTLE_LOOP"] = os.environ["SONDER_THROTTLE_READ"] = "1000000/min"
+os.environ.setdefault("LOG_LEVEL", "ERROR")
+
+from sonder_site.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # logins in tests need not be slow

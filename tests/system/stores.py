@@ -1,0 +1,95 @@
+"""A folder for a store of its own, and the processes that a test starts on it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from sonder_site.embedded import keeper, preflight
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_SECONDS = 60
+
+
+@contextmanager
+def new_store() -> Iterator[Path]:
+    """A store's folder that does not exist yet. Not below pytest's own folder: PostgreSQL, which does not run as root,
+    could not enter that one. Afterwards nothing runs on the store and its folder is gone."""
+    folder = Path(tempfile.mkdtemp(prefix="sonder-test-"))
+    folder.chmod(0o755)
+    var = folder / "var"
+    try:
+        yield var
+    finally:
+        for process in processes_of(var):
+            if process.name() != "postgres":
+                process.kill()
+        if running(var):
+            keeper.stop(str(var / keeper.DATA), str(preflight.programs() / "pg_ctl"))
+        shutil.rmtree(folder)
+
+
+def environment(var: Path, **more: str) -> dict[str, str]:
+    """What a command needs to work on the embedded store in `var`, whatever this test run itself works on."""
+    own = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "CELERY_BROKER_URL")}
+    return own | {"SONDER_VAR": str(var), "DJANGO_SETTINGS_MODULE": "sonder_site.settings"} | more
+
+
+def manage(var: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A finished `manage.py` command on the store in `var`."""
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment(var, **more), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=PATIENCE_SECONDS, check=False,
+    )  # fmt: skip
+
+
+def running(var: Path) -> bool:
+    """Whether the PostgreSQL of the store in `var` runs."""
+    return any(process.name() == "postgres" for process in processes_of(var))
+
+
+def postmaster(var: Path) -> int:
+    """Process id of the store's PostgreSQL."""
+    return int((var / keeper.DATA / "postmaster.pid").read_text().splitlines()[0])
+
+
+def kill(number: int) -> None:
+    """As kill -9, and waits for the effect."""
+    process = psutil.Process(number)
+    process.kill()
+    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+
+
+def processes_of(var: Path) -> list[psutil.Process]:
+    """Every living process that works on the store in `var`: by its command line, its folder or its environment."""
+    found = []
+    for process in psutil.process_iter():
+        if process.pid != os.getpid() and _works_on(process, var):
+            found.append(process)
+    return found
+
+
+def _works_on(process: psutil.Process, var: Path) -> bool:
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        named = any(str(var) in argument for argument in process.cmdline())
+        return named or process.environ().get("SONDER_VAR") == str(var)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False
+
+
+def wait_until(happened: Callable[[], object]) -> None:
+    """Fails the test if it does not happen in time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)

@@ -1,0 +1,204 @@
+"""`manage.py up`: starts everything, says so once, keeps it running, and leaves nothing behind."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from sonder_site import supervisor
+from sonder_site.supervisor import Service, ServiceFailed, supervise
+from tests.system.stores import ROOT, environment, kill, manage, new_store, postmaster, processes_of, wait_until
+
+READY = re.compile(r"^Sonder is ready: (http://127\.0\.0\.1:\d+)/ ", re.MULTILINE)
+
+
+class Up:
+    """A running `manage.py up`."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path, var: Path) -> None:
+        self.process, self.log, self.var = process, log, var
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def address(self) -> str:
+        found = READY.search(self.output)
+        assert found
+        return found[1]
+
+    def service(self, name: str) -> psutil.Process:
+        """The process of `web`, `worker` or `beat`."""
+        mark = "sonder_site.web" if name == "web" else name
+        children = psutil.Process(self.process.pid).children()
+        return next(child for child in children if mark in child.cmdline())
+
+    def get(self, path: str) -> int:
+        with urllib.request.urlopen(self.address + path, timeout=30) as answer:
+            return answer.status
+
+    def wait_ready(self) -> "Up":
+        wait_until(lambda: READY.search(self.output) or self.process.poll() is not None)
+        assert self.process.poll() is None, self.output
+        return self
+
+
+@contextmanager
+def up(var: Path) -> Iterator[Up]:
+    log = var.parent / "output"
+    command = [sys.executable, "manage.py", "up", "--port", "0"]
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment(var), stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True
+        ) as process,
+    ):
+        try:
+            yield Up(process, log, var).wait_ready()
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def template() -> Iterator[Path]:
+    """A store that is set up, on which nothing runs."""
+    with new_store() as var:
+        assert manage(var, "migrate", "--verbosity", "0").returncode == 0
+        yield var
+
+
+@pytest.fixture
+def store(template: Path) -> Iterator[Path]:
+    with new_store() as var:
+        subprocess.run(["cp", "-a", template, var], check=True)
+        yield var
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Up]:
+    """One `up` for the tests that leave it running."""
+    with new_store() as var:
+        var.parent.mkdir(exist_ok=True)
+        with up(var) as one:
+            yield one
+
+
+def assert_refused(finished: subprocess.CompletedProcess[str], sentence: str) -> None:
+    assert finished.returncode == 1
+    assert sentence in finished.stderr
+    assert "Traceback" not in finished.stderr
+
+
+class TestRunning:
+    def test_the_ready_line_names_an_address_that_answers(self, running: Up) -> None:
+        assert len(READY.findall(running.output)) == 1
+        assert running.get("/healthz") == 200
+
+    def test_web_worker_and_beat_run_side_by_side(self, running: Up) -> None:
+        assert {running.service(name).status() for name in ("web", "worker", "beat")} <= {"sleeping", "running"}
+
+    def test_the_worker_takes_messages_for_every_queue(self, running: Up) -> None:
+        wait_until(lambda: re.search(r"^worker \| .*ready", running.output, re.MULTILINE))
+        control = running.var / "broker/control"
+        assert {f"{queue}.exchange" for queue in ("credit", "distill", "maintenance")} <= set(os.listdir(control))
+
+    def test_every_process_stays_within_its_share_of_memory(self, running: Up) -> None:
+        assert running.service("web").memory_info().rss < 400 * 2**20
+        assert running.service("worker").memory_info().rss < 350 * 2**20
+
+    def test_another_command_works_on_the_same_store_meanwhile(self, running: Up) -> None:
+        shown = manage(running.var, "showmigrations", "--plan")
+        assert shown.returncode == 0
+        assert "[ ]" not in shown.stdout
+
+    def test_a_second_up_on_the_store_is_refused(self, running: Up) -> None:
+        sentence = f"Sonder runs already on the store in {running.var} (process {running.process.pid}). Stop that one"
+        assert_refused(manage(running.var, "up", "--port", "0"), sentence)
+
+    def test_a_killed_service_is_started_again(self, running: Up) -> None:
+        before = running.service("worker")
+        kill(before.pid)
+        wait_until(lambda: "worker ended (killed by SIGKILL); starting it again in 0.5 s." in running.output)
+        wait_until(lambda: running.output.count("celery@") >= 2)
+        assert running.service("worker").pid != before.pid
+
+    def test_a_killed_web_server_refuses_no_request_while_it_restarts(self, running: Up) -> None:
+        kill(running.service("web").pid)
+        assert running.get("/healthz") == 200
+
+    def test_a_killed_database_is_started_again(self, running: Up) -> None:
+        before = postmaster(running.var)
+        kill(before)
+        wait_until(lambda: postmaster(running.var) != before)
+
+
+class TestStopping:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_a_signal_stops_everything_and_leaves_no_process(self, store: Path, number: signal.Signals) -> None:
+        with up(store) as one:
+            assert len(processes_of(store)) > 4
+            one.process.send_signal(number)
+            assert one.process.wait(30) == 0
+            assert processes_of(store) == []
+            assert one.output.endswith("Stopped.\n")
+            assert "Traceback" not in one.output
+
+    def test_a_kill_leaves_no_process_either(self, store: Path) -> None:
+        with up(store) as one:
+            kill(one.process.pid)
+            wait_until(lambda: processes_of(store) == [])
+
+
+class TestRefusals:
+    def test_a_port_in_use_is_named(self, store: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            refused = manage(store, "up", PORT=str(port))
+        assert_refused(refused, f"Port {port} is in use by another program")
+        assert not (store / "postgres/postmaster.pid").exists()
+
+    def test_a_number_that_is_no_port_is_refused(self, store: Path) -> None:
+        assert_refused(manage(store, "up", "--port", "70000"), "70000 is no port; choose one from 1024 to 65535")
+
+    def test_a_foreign_data_directory_is_refused(self, store: Path) -> None:
+        (store / "postgres/sonder.conf").unlink()
+        assert_refused(manage(store, "up", "--port", "0"), "is not a database that Sonder made; nothing in it was")
+
+
+class TestSupervising:
+    @pytest.fixture(autouse=True)
+    def _no_waiting(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(supervisor, "FIRST_DELAY_SECONDS", 0.01)
+        monkeypatch.setattr(supervisor, "GRACE_SECONDS", 0.5)
+
+    @staticmethod
+    def supervise(*programs: str) -> list[str]:
+        """Keeps small Python programs running; what was said."""
+        said: list[str] = []
+        services = [Service(name=f"s{i}", command=(sys.executable, "-c", text)) for i, text in enumerate(programs)]
+        asyncio.run(supervise(services, folder=ROOT, environment=dict(os.environ), say=said.append))
+        return said
+
+    def test_a_service_that_never_starts_ends_everything_with_its_last_words(self) -> None:
+        sleeper = "import time, os; print(os.getpid(), flush=True); time.sleep(60)"
+        with pytest.raises(ServiceFailed) as caught:
+            self.supervise(sleeper, "import sys; sys.exit('no model: see the manual')")
+        assert str(caught.value) == "s1 does not start (exit code 1). Its last output:\nno model: see the manual"
+        assert not psutil.Process().children()
+
+    def test_a_service_that_ignores_the_request_to_stop_is_killed(self) -> None:
+        stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
+        ender = "import os, signal, time; time.sleep(1); os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+        assert self.supervise(stubborn, ender)[:2] == ["s0     | deaf", "Stopping."]
+        assert not psutil.Process().children()
