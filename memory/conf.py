@@ -48,9 +48,6 @@ class Conf:
         high=1,
     )
     rrf_k: int = setting(60, "Rank constant of reciprocal rank fusion (Cormack et al. 2009).", low=1)
-    lexical_weight: float = setting(
-        0.5, "Weight of the lexical ranking in the fusion: measured best on the real lessons.", low=0, high=1
-    )
     half_life_days: float = setting(30.0, "Days in which the variable part of the age factor halves.", low=1)
     exact_search_limit: int = setting(
         20000, "Vectors an account may have before its search uses the HNSW index (account scope only).", low=0

@@ -1,11 +1,13 @@
 """Lessons, the embedding spaces they live in, and where each came from."""
 
+from typing import Any
+
 import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q, Value
 from pgvector.django import HalfVectorField
 
 from memory.models.base import (
@@ -29,6 +31,20 @@ SIMILARITIES = (
     "tombstone_similarity",
     "contradiction_similarity",
 )
+
+
+# PostgreSQL's parser keeps `first/last`, `key:value` and `read-only` as one token, which no query would match.
+JOINERS = "/.:@-+=~&?"
+
+
+class SplitWords(Func):
+    """The text with a space wherever PostgreSQL's parser would join two words into one token."""
+
+    function = "translate"
+    output_field = models.TextField()
+
+    def __init__(self, text: Any) -> None:
+        super().__init__(text, Value(JOINERS), Value(" " * len(JOINERS)))
 
 
 class EmbeddingSpace(Recorded):
@@ -101,7 +117,7 @@ class Lesson(Recorded):
     reviewed_at = models.DateTimeField(null=True, blank=True)
     reviewed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, db_index=False)
     search = models.GeneratedField(
-        expression=SearchVector("text", config="english"), output_field=SearchVectorField(), db_persist=True
+        expression=SearchVector(SplitWords("text"), config="english"), output_field=SearchVectorField(), db_persist=True
     )
     identifiers = SearchVectorField(editable=False)
 

@@ -1,7 +1,7 @@
 """What must never enter the memory: secrets, addresses of people, and paths that name a person."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, Literal, get_args
 
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
@@ -19,7 +19,7 @@ KINDS: Final[tuple[PrivateKind, ...]] = get_args(PrivateKind)
 #: Every detector of the library but public IP addresses: an address is no secret, and 0.0.0.0 or a version of four
 #: parts is not even an address. They are used one by one, without the library's global settings: `analyze_string` is
 #: a pure function, safe in threads, while scanning a file or line would read settings and may verify over the network.
-_LIBRARY: Final[dict[str, type[BasePlugin]]] = get_mapping_from_secret_type_to_class()
+_LIBRARY: Final[Mapping[str, type[BasePlugin]]] = get_mapping_from_secret_type_to_class()
 _DETECTORS: Final = tuple(detector() for detector in _LIBRARY.values() if detector is not IPPublicDetector)
 #: The keyword detector backtracks: its time grows with the square of a line's length, so it sees overlapping windows.
 _WINDOW: Final = 200

@@ -38,6 +38,10 @@ _NEWLINES: Final = re.compile("\r\n?")
 #: Greek capitals beta, eta, mu, nu, upsilon look Latin; their small letters look like another letter, or like none.
 _LATIN_CAPITALS: Final = str.maketrans("\u0392\u0397\u039c\u039d\u03a5", "BHMNY")
 _WORD: Final = re.compile(r"[^\W\d_]+")
+#: A word with an ASCII letter, or only of Greek capitals that look like ASCII letters.
+_LATIN_LOOKING: Final = re.compile(
+    "[^A-Za-z]*[A-Za-z]|[\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7]+$"
+)
 _ASCII_LETTER: Final = re.compile("[A-Za-z]")
 #: The micro sign, a Greek mu, must not become an m: five microseconds are not five milliseconds.
 _MU: Final = "\u03bc"
@@ -47,7 +51,8 @@ def _prototypes() -> dict[int, str]:
     """Code point -> UTS 39 prototype, but for entries that would make different texts equal.
 
     Left out: a letter or digit that would become punctuation, which is stripped at the ends (Arabic-Indic zero looks
-    like a full stop, Hebrew yod like an apostrophe), and a picture that would become another picture (emoji).
+    like a full stop, Hebrew yod like an apostrophe), punctuation that would become something else (a dash looks like
+    the Japanese length mark), and a picture that would become another picture (emoji).
     """
     table: dict[int, str] = {}
     for line in files("memory.rules").joinpath("confusables.txt").read_text(encoding="utf-8").splitlines():
@@ -55,10 +60,14 @@ def _prototypes() -> dict[int, str]:
             continue
         source, *target = (int(code, 16) for code in line.split())
         prototype = "".join(map(chr, target))
-        category = unicodedata.category(chr(source))
-        becomes_punctuation = not any(unicodedata.category(c)[0] in "LNM" for c in prototype)
-        if (category[0] in "LNM" and becomes_punctuation) or (category == "So" and not prototype[0].isalnum()):
-            continue
+        kinds = {unicodedata.category(c)[0] for c in prototype}
+        match unicodedata.category(chr(source)):
+            case "So" if not prototype[0].isalnum():
+                continue
+            case category if category[0] in "LNM" and kinds.isdisjoint("LNM"):
+                continue
+            case category if category[0] == "P" and kinds != {"P"}:
+                continue
         table[source] = prototype
     return table
 
@@ -102,13 +111,13 @@ def normalise(text: str) -> str:
     """The form in which two texts are the same text; a fixed point of itself.
 
     Compatibility decomposition, case folding, UTS 39 look-alikes folded, invisible characters removed, white space
-    collapsed, punctuation at both ends stripped. Case never matters, but for a Greek capital that looks Latin in a
-    word with Latin letters, where the look decides.
+    collapsed, punctuation at both ends stripped. Case never matters, but for Greek capitals that look Latin in a
+    Latin text, where the look decides.
 
     Raises EmptyText when no letter, digit or picture is left.
     """
     visible = unicodedata.normalize("NFKD", _INVISIBLE.sub("", text))
-    folded, previous = _WORD.sub(_latin_look, visible), ""
+    folded, previous = _WORD.sub(_latin_look, visible) if _ASCII_LETTER.search(visible) else visible, ""
     while folded != previous:
         previous, folded = folded, _fold(folded)
     stripped = _strip(folded)
@@ -123,7 +132,7 @@ def digest(text: str) -> str:
 
 
 def _latin_look(word: re.Match[str]) -> str:
-    return word[0].translate(_LATIN_CAPITALS) if _ASCII_LETTER.search(word[0]) else word[0]
+    return word[0].translate(_LATIN_CAPITALS) if _LATIN_LOOKING.match(word[0]) else word[0]
 
 
 def _fold(text: str) -> str:
@@ -138,8 +147,8 @@ def _strip(text: str) -> str:
         start += 1
     while end > start and _is_outer(text[end - 1]):
         end -= 1
-    # The sharp of C# and F# is part of the name.
-    return text[start : end + 1] if text.startswith("#", end) and text[end - 1 : end].isalpha() else text[start:end]
+    # C# and 50% end in a sign that belongs to them.
+    return text[start : end + 1] if text.startswith(("#", "%"), end) and start < end else text[start:end]
 
 
 def _is_outer(character: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 import numpy as np
 
@@ -45,24 +46,30 @@ def find(
     """
     candidates, mode = _candidates(query, scope, k)
     relevant = _relevance(query, scope, mode)
+    depth = list_depth(k)
     open_to_all: list[Candidate] = []
     kept_out: list[Candidate] = []
     for candidate in candidates:
         served = candidate.state != QUARANTINED or admits(candidate)
         (open_to_all if served else kept_out).append(candidate)
-    ranked = rank(open_to_all, mode, relevant, now)
+    ranked = rank(open_to_all, mode, depth, relevant, now)
     chosen = choose(ranked, mode, k)
     controls: tuple[Found, ...] = ()
     if kept_out:
         barred = {c.lesson_id for c in kept_out}
-        everything = rank(candidates, mode, relevant, now)
+        everything = rank(candidates, mode, depth, relevant, now)
         controls = tuple(f for f in choose(everything, mode, k) if f.ranked.candidate.lesson_id in barred)
         ranked += [r for r in everything if r.candidate.lesson_id in barred]
     return Retrieved(chosen=chosen, controls=controls, considered=_explain(ranked, chosen, kept_out), mode=mode)
 
 
+def list_depth(k: int) -> int:
+    """How many lessons each of the two searches contributes: enough that excluded ones cannot starve the valid."""
+    return max(40, 8 * k)
+
+
 def _candidates(query: EmbeddedQuery, scope: Scope, k: int) -> tuple[list[Candidate], str]:
-    limit = max(40, 8 * k)
+    limit = list_depth(k)
     prepare_session()
     terms = query_terms(query.text)
     near = semantic(query.space, query.vector, scope, limit) if query.space and query.vector is not None else []
@@ -74,24 +81,25 @@ def _candidates(query: EmbeddedQuery, scope: Scope, k: int) -> tuple[list[Candid
     return [found[i] for i in ids if i in found], "hybrid" if near else "lexical"
 
 
-def _places(scored: Iterable[tuple[Candidate, float | None]]) -> dict[object, int]:
+def _places(scored: Iterable[tuple[Candidate, float | None]], depth: int) -> dict[UUID, int]:
+    """Each lesson's place in one ranking, from 1; beyond `depth` a lesson is not in it."""
     present = sorted(
         ((value, c.lesson_id) for c, value in scored if value is not None), key=lambda pair: (-pair[0], pair[1])
     )
-    return {lesson_id: place for place, (_, lesson_id) in enumerate(present, start=1)}
+    return {lesson_id: place for place, (_, lesson_id) in enumerate(present[:depth], start=1)}
 
 
 def rank(
-    candidates: list[Candidate], mode: str, relevant: Callable[[Candidate], GateResult], now: datetime
+    candidates: list[Candidate], mode: str, depth: int, relevant: Callable[[Candidate], GateResult], now: datetime
 ) -> list[Ranked]:
-    """Every candidate with its fused score and the gate's verdict, best first; ties in the order of ids."""
+    """Every candidate with its fused score and the gate's verdict, best first; ties by cosine, then by id."""
     settings = conf.current()
-    semantic_places = _places((c, c.cosine if mode == "hybrid" else None) for c in candidates)
-    lexical_places = _places((c, c.lexical_score) for c in candidates)
+    semantic_places = _places(((c, c.cosine if mode == "hybrid" else None) for c in candidates), depth)
+    lexical_places = _places(((c, c.lexical_score) for c in candidates), depth)
     ranked = []
     for c in candidates:
         places = semantic_places.get(c.lesson_id), lexical_places.get(c.lesson_id)
-        fused = reciprocal_rank_fusion(*places, k=settings.rrf_k, weights=(1.0, settings.lexical_weight))
+        fused = reciprocal_rank_fusion(*places, k=settings.rrf_k)
         boost = usage_boost(mean_reward=c.evidence.mean, n=c.evidence.n)
         factor = age_factor(_age_days(c, now), settings.half_life_days)
         ranked.append(
@@ -106,7 +114,7 @@ def rank(
                 reason=relevant(c).reason,
             )
         )
-    return sorted(ranked, key=lambda r: (-r.score, r.candidate.lesson_id))
+    return sorted(ranked, key=lambda r: (-r.score, -(r.candidate.cosine or 0.0), r.candidate.lesson_id))
 
 
 def _age_days(candidate: Candidate, now: datetime) -> float:

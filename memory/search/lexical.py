@@ -1,19 +1,18 @@
-"""Lessons that share the query's words, scored like BM25, with work bounded at any store size."""
+"""Lessons that share the query's words, with work bounded at any store size.
+
+The score is BM25's with k1 = 0: the sum of the inverse document frequencies of the query's words that the lesson has.
+A lesson is one sentence, so a word's frequency in it and the sentence's length tell nothing: on the real lessons,
+normalising by length costs recall.
+"""
 
 from memory import conf
 from memory.models.sql import fetch
 from memory.search.terms import Term, tsquery, within_budget
 from memory.search.types import LexicalHit, Scope
 
-# BM25's saturation and length normalisation (Robertson and Zaragoza 2009). A lesson is one sentence, so a term's
-# frequency in it is taken as 1 and its length as the number of its distinct words.
-K1 = 1.2
-B = 0.5
-USUAL_LENGTH = 14.0  # distinct words of the median real lesson
-
 
 def lexical(terms: list[Term], scope: Scope, limit: int) -> list[LexicalHit]:
-    """The best lessons of each state by BM25, at most `limit` of each, best first.
+    """The best lessons of each state by summed idf, at most `limit` of each, best first.
 
     Candidates come from the rarest terms whose lessons fit the budget; all terms count in the score. A query of
     nothing but very common words has no candidates: words that every lesson has tell none from another.
@@ -31,8 +30,7 @@ def lexical(terms: list[Term], scope: Scope, limit: int) -> list[LexicalHit]:
             WHERE ({matches}) AND state IN ('active', 'quarantined') AND {account} {reviewed}
             LIMIT %(budget)s
         ), scored AS (
-            SELECT id, state, ({score}) / (1 + {K1} * (1 - {B} + {B} * length(search) / {USUAL_LENGTH})) AS score
-            FROM candidates
+            SELECT id, state, {score} AS score FROM candidates
         ), placed AS (
             SELECT id, state, score, row_number() OVER (PARTITION BY state ORDER BY score DESC, id) AS place FROM scored
         )
@@ -55,4 +53,4 @@ def _expressions(chosen: list[Term], terms: list[Term]) -> tuple[str, str, dict[
     for i, term in enumerate(terms):
         values[f"term{i}"], values[f"idf{i}"] = tsquery(term.lexeme), term.idf
         score.append(f"%(idf{i})s * ({term.column} @@ %(term{i})s::tsquery)::int")
-    return " OR ".join(matches), f"{K1 + 1} * ({' + '.join(score)})", values
+    return " OR ".join(matches), " + ".join(score), values

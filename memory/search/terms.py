@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from memory.models.lesson import JOINERS
 from memory.models.sql import fetch
 from memory.rules.text import identifiers
 
@@ -78,7 +79,8 @@ def _read() -> Frequencies:
 
 def query_terms(text: str) -> list[Term]:
     """The query's distinct terms, rarest first, at most MAX_TERMS; ties in alphabetical order."""
-    ((words,),) = fetch("SELECT tsvector_to_array(to_tsvector('english', %s))", [text])
+    split = "translate(%s, %s, repeat(' ', length(%s)))"
+    ((words,),) = fetch(f"SELECT tsvector_to_array(to_tsvector('english', {split}))", [text, JOINERS, JOINERS])
     known = statistics.get()
     rows = max(known.rows, 1.0)
     keys = [("search", word) for word in words] + [("identifiers", name) for name in identifiers(text)]

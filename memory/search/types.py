@@ -46,7 +46,7 @@ class LexicalHit:
 
     lesson_id: UUID
     state: str
-    score: float  # BM25 over the query's terms, with term frequency 1
+    score: float  # sum of the idf of the query's words that it has
 
 
 @dataclass(frozen=True, kw_only=True)

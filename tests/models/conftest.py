@@ -8,9 +8,10 @@ from tests.models.refusals import parameters
 
 @pytest.fixture
 def database(db: None) -> None:
-    """A transaction in which PostgreSQL checks foreign keys at once and not only at COMMIT."""
+    """A transaction over empty tables in which PostgreSQL checks foreign keys at once and not only at COMMIT."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute("DELETE FROM embedding_space")  # the space that is open for all tests
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -88,13 +88,13 @@ def quarantine(lesson: object) -> Callable[[], object]:
 
 
 def test_a_vector_stored_while_its_lesson_is_quarantined_says_quarantined() -> None:
-    columns = row("lesson_embedding")
+    columns = row("lesson_embedding", space_id=new("embedding_space"))
     assert compete(quarantine(columns["lesson_id"]), storing("lesson_embedding", columns), first_commits=True) is None
     assert run("SELECT state FROM lesson_embedding") == [("quarantined",)]
 
 
 def test_a_lesson_quarantined_while_its_vector_is_stored_takes_the_vector_along() -> None:
-    columns = row("lesson_embedding")
+    columns = row("lesson_embedding", space_id=new("embedding_space"))
     assert compete(storing("lesson_embedding", columns), quarantine(columns["lesson_id"]), first_commits=True) is None
     assert run("SELECT state FROM lesson_embedding") == [("quarantined",)]
 

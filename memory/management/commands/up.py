@@ -9,8 +9,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
+from memory.services import setup
 from sonder_site.embedded import keeper, preflight, server
 from sonder_site.embedded.errors import EmbeddedError
 from sonder_site.supervisor import Service, ServiceFailed, supervise
@@ -49,16 +48,23 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             raise CommandError("Interrupted before it was ready.", returncode=130) from None
         finally:
-            _leave(var)
+            server.release(var)
         self._say("Stopped.")
 
     def _prepare(self, demo: bool) -> None:
         self._say("Preparing the database.")
-        call_command("migrate", interactive=False, verbosity=0)
-        self.check(databases=["default"])
-        if find_spec("memory.services.setup"):
-            setup = import_module("memory.services.setup")
-            setup.first_start(demo=demo, say=self._say)
+        connection.ensure_connection()
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+            for line in (*_welcome(setup.first_start()), setup.open_space()):
+                if line:
+                    self._say(line)
+            if demo:
+                call_command("seed_demo")
+            self.check(databases=["default"])
+        finally:
+            connection.close()
+            connection.close_pool()  # type: ignore[attr-defined]  # of Django's PostgreSQL backends
 
     async def _serve(self, listener: socket.socket) -> None:
         await supervise(
@@ -86,6 +92,18 @@ class Command(BaseCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
+
+
+def _welcome(first: setup.FirstStart | None) -> list[str]:
+    if first is None:
+        return []
+    return [
+        "This store is new. Keep these, they are shown only now:",
+        f"  account          {first.account}",
+        f"  key for agents   {first.caller_key}",
+        f"  key for tests    {first.machine_key}",
+        f"  login to review  {first.username} / {first.password}",
+    ]
 
 
 @contextmanager
@@ -160,9 +178,3 @@ def _answers(port: int) -> bool:
     finally:
         client.close()
     return True
-
-
-def _leave(var: Path) -> None:
-    connection.close()
-    connection.close_pool()  # type: ignore[attr-defined]  # of Django's PostgreSQL backends
-    server.release(var)
