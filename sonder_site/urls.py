@@ -2,10 +2,12 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from memory.api.views.health import healthz, readyz
 
 urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="docs"), name="home"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/v1/", include("memory.api.urls")),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.postgres.search import SearchQuery
 from django.db.models import JSONField, Model, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpRequest
@@ -15,18 +16,25 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from pgvector.django import HalfVectorField
 
-from memory.models import Contradiction, Interaction, Lesson, ReviewItem
+from memory.models import Contradiction, Fact, Interaction, Lesson, ReviewItem
 
 if TYPE_CHECKING:  # generic in its type stubs only
-    _ModelAdmin = admin.ModelAdmin[Model]
+    _ModelAdmin = admin.ModelAdmin[Any]
 else:
     _ModelAdmin = admin.ModelAdmin
 
 Column = Callable[[Any], Any]
 ROW_LABEL = 80  # characters of a text that stand for its row
+NOTHING = "-"  # what Django shows for NULL
 
 # The column that says what a row is, of each model that a bare uuid may name.
-_SAYS: Mapping[type[Model], str] = {Lesson: "text", Interaction: "task", Contradiction: "basis", ReviewItem: "kind"}
+_SAYS: Mapping[type[Model], str] = {
+    Contradiction: "basis",
+    Fact: "text",
+    Interaction: "task",
+    Lesson: "text",
+    ReviewItem: "kind",
+}
 
 
 def page_of(model: type[Model], pk: object) -> str:
@@ -34,7 +42,7 @@ def page_of(model: type[Model], pk: object) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[pk])
 
 
-def list_of(model: type[Model], **lookups: object) -> str:
+def list_of(model: type[Model], **lookups: Any) -> str:
     """Address of a model's list, narrowed by lookups."""
     address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     return f"{address}?{urlencode(lookups)}"
@@ -48,9 +56,9 @@ def _named(column: Column, name: str, *, order: str | None = None) -> Column:
 def link(name: str) -> Column:
     """A column that links to the row of a foreign key."""
 
-    def column(row: Model) -> str | None:
+    def column(row: Model) -> str:
         target: Model | None = getattr(row, name)
-        return format_html('<a href="{}">{}</a>', page_of(type(target), target.pk), target) if target else None
+        return format_html('<a href="{}">{}</a>', page_of(type(target), target.pk), target) if target else NOTHING
 
     return _named(column, name, order=name)
 
@@ -58,11 +66,11 @@ def link(name: str) -> Column:
 def bare_link(name: str, *models: type[Model]) -> Column:
     """A column for a uuid without a foreign key: a link while the row exists, the uuid when it is gone."""
 
-    def column(row: Model) -> str | None:
+    def column(row: Model) -> str:
         for model in models:
             if label := getattr(row, _label_of(name, model)):
                 return format_html('<a href="{}">{}</a>', page_of(model, getattr(row, name)), label)
-        return getattr(row, name)
+        return str(getattr(row, name) or NOTHING)
 
     return _named(column, name, order=name)
 
@@ -75,7 +83,10 @@ def as_json(name: str) -> Column:
     """A JSON column, laid out for reading."""
 
     def column(row: Model) -> str:
-        text = json.dumps(getattr(row, name), indent=2, sort_keys=True, ensure_ascii=False, default=str)
+        value = getattr(row, name)
+        if value is None:
+            return NOTHING
+        text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, default=str)
         return format_html('<pre style="margin: 0; white-space: pre-wrap">{}</pre>', text)
 
     return _named(column, name)
@@ -87,22 +98,24 @@ class Related:
 
     model: type[Model]
     by: str  # the column that holds this row's id
+    label: str = ""  # what the link says, if not the model's plural
 
     def link_from(self, row: Model) -> tuple[str, str]:
         """Address and label of their list."""
-        return list_of(self.model, **{self.by: row.pk}), str(self.model._meta.verbose_name_plural)
+        return list_of(self.model, **{self.by: row.pk}), self.label or str(self.model._meta.verbose_name_plural)
 
 
 class RecordAdmin(_ModelAdmin):
     """Newest first, in pages, with one count and one query a list. Nothing is deleted here: erasing is a service."""
 
-    ordering = ("-pk",)
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     list_per_page = 50
     list_max_show_all = 200
     show_full_result_count = False
     search_help_text = "Words, or the whole id of this row or of one that it names."
     # Columns that hold an id: a uuid in the search box is looked up in them exactly, by index.
     id_columns: ClassVar[tuple[str, ...]] = ("pk",)
+    full_text: ClassVar[str] = ""  # an indexed tsvector column that is searched instead of `search_fields`
     # Uuids without a foreign key, and the models whose row each may name.
     bare: ClassVar[Mapping[str, tuple[type[Model], ...]]] = {}
     related: ClassVar[tuple[Related, ...]] = ()
@@ -111,7 +124,7 @@ class RecordAdmin(_ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self.deletable and super().has_delete_permission(request, obj)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Rows without their vectors, which nobody reads, and with a label for each bare uuid that resolves."""
         vectors = [f.name for f in self.opts.concrete_fields if isinstance(f, HalfVectorField)]
         labels = {
@@ -121,14 +134,18 @@ class RecordAdmin(_ModelAdmin):
             for name, models in self.bare.items()
             for model in models
         }
-        return super().get_queryset(request).defer(*vectors).annotate(**labels)
+        rows: QuerySet[Any] = super().get_queryset(request).defer(*vectors).annotate(**labels)
+        return rows
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Model], bool]:
+    ) -> tuple[QuerySet[Any], bool]:
         try:
             wanted = UUID(search_term.strip())
         except ValueError:
+            if self.full_text and search_term.strip():
+                words = SearchQuery(search_term, config="english", search_type="websearch")
+                return queryset.filter(**{self.full_text: words}), False
             return super().get_search_results(request, queryset, search_term)
         return queryset.filter(Q.create([(name, wanted) for name in self.id_columns], connector=Q.OR)), False
 

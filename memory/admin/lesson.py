@@ -1,21 +1,19 @@
 """Lessons and where they live. A lesson changes through services alone; here it is read, with its standing in words."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.postgres.search import SearchQuery
-from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 
-from memory.admin.base import ReadOnlyAdmin, RecordAdmin, Related, as_json, link
+from memory.admin.base import ReadOnlyAdmin, RecordAdmin, Related, as_json, bare_link, link
 from memory.models import (
     Adjudication,
     Calibration,
     Comment,
+    Contradiction,
     EmbeddingSpace,
     ImportRun,
     Interaction,
@@ -42,6 +40,7 @@ class LessonAdmin(ReadOnlyAdmin):
     list_filter = ("state", "origin", ("reviewed_at", admin.EmptyFieldListFilter), "account")
     list_select_related = ("account", "lessonstanding")
     search_fields = ("text",)
+    full_text = "search"
     id_columns = ("pk", "account", "source_interaction", "source_import")
     hidden = ("search", "identifiers")
     lead = ("standing",)
@@ -55,17 +54,12 @@ class LessonAdmin(ReadOnlyAdmin):
         Related(model=LessonPairSum, by="lesson"),
         Related(model=LessonEmbedding, by="lesson"),
         Related(model=LessonTombstone, by="source_lesson"),
+        Related(model=Contradiction, by="first", label="contradictions, as the first"),
+        Related(model=Contradiction, by="second", label="contradictions, as the second"),
         Related(model=ReviewItem, by="subject"),
         Related(model=Adjudication, by="subject"),
         Related(model=Comment, by="subject"),
     )
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Model], bool]:
-        """Words in any form, by the index that retrieval uses."""
-        found, duplicates = super().get_search_results(request, queryset, search_term)
-        return found, duplicates
 
     @admin.display(description="Record")
     def record(self, lesson: Lesson) -> str:
@@ -82,12 +76,101 @@ class LessonAdmin(ReadOnlyAdmin):
             "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             (
                 (gate["name"], f"{gate['value']:.4g}", f"{gate['threshold']:.4g}", _yes(gate["passed"]), gate["words"])
-                for gate in evidence["gates"]
+                for gate in evidence.get("gates", ())
             ),
         )
-        head = "<tr><th>Gate</th><th>Value</th><th>Threshold</th><th>Passed</th><th>In words</th></tr>"
-        return format_html("{}<table><thead>" + head + "</thead><tbody>{}</tbody></table>", words, rows)
+        return format_html(
+            "{}<table><thead><tr><th>Gate</th><th>Value</th><th>Threshold</th><th>Passed</th><th>In words</th></tr>"
+            "</thead><tbody>{}</tbody></table>",
+            words,
+            rows,
+        )
 
 
 def _yes(passed: bool) -> str:
     return "yes" if passed else "no"
+
+
+@admin.register(ImportRun)
+class ImportRunAdmin(ReadOnlyAdmin):
+    list_display = ("name", "actor", "created_at")
+    list_filter = ("actor",)
+    date_hierarchy = "created_at"
+    search_fields = ("name", "sha256", "actor")
+    related = (Related(model=Lesson, by="source_import"),)
+
+
+if TYPE_CHECKING:  # generic in its type stubs only
+    _SpaceForm = forms.ModelForm[EmbeddingSpace]
+else:
+    _SpaceForm = forms.ModelForm
+
+
+class ThresholdsForm(_SpaceForm):
+    """Six cosines, in an order that leaves no gap."""
+
+    class Meta:
+        model = EmbeddingSpace
+        fields = SIMILARITIES
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        least, enough = cleaned.get("min_similarity"), cleaned.get("uncorroborated_min_similarity")
+        if least is not None and enough is not None and least > enough:
+            self.add_error("min_similarity", f"This may not be above uncorroborated_min_similarity, which is {enough}.")
+        return cleaned
+
+
+@admin.register(EmbeddingSpace)
+class EmbeddingSpaceAdmin(RecordAdmin):
+    """Thresholds can be set by hand. Which space is searched is up to `reembed`, which fills a space first."""
+
+    list_display = ("model", "revision", "dimension", "is_active", *SIMILARITIES[:2], "calibrated_at")
+    list_filter = ("is_active",)
+    search_fields = ("model", "revision")
+    form = ThresholdsForm
+    identity = ("model", "revision", "dimension", "is_active")
+    readonly_fields = (*identity, "gate_as_json", "calibrated_at", "id", "created_at", "links")
+    fields = (*identity, *SIMILARITIES, "gate_as_json", "calibrated_at", "id", "created_at", "links")
+    related = (
+        Related(model=LessonEmbedding, by="space"),
+        Related(model=LessonTombstone, by="space"),
+        Related(model=Calibration, by="space"),
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """The change, and its entry in the journal of calibrations: by whom, and on no data."""
+        before = EmbeddingSpace.objects.values(*SIMILARITIES).get(pk=obj.pk)
+        after = {name: getattr(obj, name) for name in SIMILARITIES}
+        if before == after:
+            return
+        obj.save(update_fields=SIMILARITIES)
+        Calibration.objects.create(
+            space=obj, before=before, after=after, data_digest=NO_DATA, actor=f"user:{request.user.pk}"
+        )
+
+    gate_as_json = as_json("gate")
+
+
+@admin.register(LessonEmbedding)
+class LessonEmbeddingAdmin(ReadOnlyAdmin):
+    list_display = ("id", link("lesson"), link("space"), "state", "reviewed", "created_at")
+    list_filter = ("space", "state", "reviewed")
+    list_select_related = ("lesson", "space")
+    search_fields = ("lesson__text",)
+    id_columns = ("pk", "lesson", "space", "account")
+
+
+@admin.register(LessonTombstone)
+class LessonTombstoneAdmin(ReadOnlyAdmin):
+    """A rejected value has no text; its lesson is named while it stands."""
+
+    list_display = ("__str__", bare_link("source_lesson", Lesson), link("account"), link("space"), "created_at")
+    list_filter = ("reason", "space", "account")
+    list_select_related = ("account", "space")
+    search_fields = ("text_sha256", "mac_key_id")
+    id_columns = ("pk", "account", "source_lesson", "successor_lesson", "source_interaction")
+    bare = {"source_lesson": (Lesson,), "successor_lesson": (Lesson,), "source_interaction": (Interaction,)}

@@ -1,6 +1,5 @@
 """Accounts, projects, memberships and API keys: what an operator sets up."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ class AccountAdmin(RecordAdmin):
         for model in (Project, ApiKey, Membership, Interaction, Lesson, Preference, Session, Task)
     )
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         own = ("slug", "name", "review_policy")
         return (*own, "id", "created_at", "links") if obj else own
 
@@ -46,11 +45,11 @@ class ProjectAdmin(RecordAdmin):
     id_columns = ("pk", "account")
     related = (Related(model=Interaction, by="project"), Related(model=Session, by="project"))
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         own = ("account", "slug", "name")
         return (*own, "id", "created_at", "links") if obj else own
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         return ("account", "slug", "id", "created_at", "links") if obj else ()
 
 
@@ -140,7 +139,7 @@ class ApiKeyAdmin(RecordAdmin):
         """Revoking is the one change there is."""
         return super().has_change_permission(request)
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> tuple[str, ...]:
         own = ("account", "name", "outcome_source", "scopes", "expires_at")
         return (*own, "prefix", "status", "revoked_at", "last_used_at", "id", "created_at", "links") if obj else own
 
@@ -159,7 +158,9 @@ class ApiKeyAdmin(RecordAdmin):
         )
         obj.pk, obj.prefix, obj._state.adding = made.key.pk, made.key.prefix, False
         self.message_user(
-            request, f"{made.secret} Keep it now: only its hash is stored, and it is never shown again.", messages.WARNING
+            request,
+            f"{made.secret} Keep it now: only its hash is stored, and it is never shown again.",
+            messages.WARNING,
         )
 
     @admin.display(description="Scopes")

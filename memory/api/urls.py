@@ -1,7 +1,7 @@
 """The agents' API, version 1."""
 
 from django.urls import path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from memory.api.views import lessons, loop
 
@@ -17,5 +17,5 @@ urlpatterns = [
     path("lessons/<uuid:pk>/history/", lessons.LessonHistoryView.as_view(), name="lesson-history"),
     path("lessons/<uuid:pk>/neighbours/", lessons.LessonNeighboursView.as_view(), name="lesson-neighbours"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
 ]

@@ -78,7 +78,8 @@ def _fold_table(prototypes: Mapping[int, str]) -> dict[int, str]:
     UTS 39 works on cased text. Folding case first would lose a Cyrillic capital Te (U+0422) in an English word: it
     looks like T, but its small letter like a small capital (U+1D1B).
     """
-    table = {**prototypes, 0x2800: " "}  # Braille blank: white space in all but name
+    # A Braille blank is white space in all but name, and em dash and horizontal bar are dashes, as the others are.
+    table = {**prototypes, 0x2800: " ", 0x2014: "-", 0x2015: "-"}
     for source, prototype in prototypes.items():
         small = chr(source).casefold()
         if small == chr(source) or not (len(prototype) == 1 and prototype.isascii() and prototype.isalnum()):
@@ -165,7 +166,7 @@ def legible(text: str) -> str:
 _CODE: Final = re.compile(
     r"""
       `@?(?P<quoted>[a-z_][\w-]*)(?:\(\))?`                     # a single word in backticks
-    | (?<![\w./)\]&|=+*<>%,\[-])(?<![&|=+*/<>%,]\ )                        # not a minus
+    | (?<![\w./)\]&|=+*<>%,\[-])(?<![&|=+*/<>%]\ )                        # not a minus
       (?P<flag>--[a-z][\w-]*|-[a-z](?![\w-])|-[a-z]\w*(?==)|(?<=\s)-[a-z]\w*)
       (?P<value>=[\w./:-]*\w)?
     | (?<![\w'-])(?P<decorator>@)?

@@ -44,9 +44,10 @@ def test_the_normal_form_is_a_fixed_point(text: str) -> None:
 
 
 def test_every_character_has_a_normal_form_that_is_a_fixed_point() -> None:
-    for block in range(0, 0x110000, 0x100):
-        form = normalise(" ".join(f"x{chr(code)}x" for code in range(block, block + 0x100)))
-        assert normalise(form) == form, hex(block)
+    assigned = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) not in {"Cn", "Co"}]
+    for start in range(0, len(assigned), 100):
+        form = normalise(" ".join(f"x{c}x" for c in assigned[start : start + 100]))
+        assert normalise(form) == form
 
 
 @given(st.text(alphabet=string.printable + CYRILLIC + LATIN_1, max_size=60).map(lambda text: f"{text}x"))
@@ -108,6 +109,7 @@ def mathematical_bold(text: str) -> str:
         LESSON.replace("m", "rn"),
         LESSON.replace(".", "\u2024"),  # one dot leader
         LESSON.replace("_", "\uff3f"),
+        LESSON.replace("—", "-"),
         LESSON.replace(" ", "\u00a0\u2003"),
         LESSON.replace(" ", "\n"),
         LESSON.replace("o", "o\u200b").replace("c", "\u2060c"),
@@ -203,12 +205,28 @@ def test_a_text_without_letter_digit_or_picture_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "form", "stored"),
     [
-        ("  Mind the “Gap” ", "rnind the ''gap", "?"),
-        ("Use C#.", "use c#", "?"),
-        ("Use O(1), 100% of the time!", "use o(l), loo% of the tirne", "?"),
-        (LESSON, "?", "?"),
-        ("总是为网络请求设置超时。", "总是为网络请求设置超时", "?"),
-        ("Caf\u00e9 \u2460 \ufb01n", "cafe\u0301 l fin", "?"),
+        ("  Mind the “Gap” ", "rnind the ''gap", "a356ba751774bb7aaf5815a31fdb72ee222e50fe5375cf65c1a137025bd9603c"),
+        ("Use C#.", "use c#", "0df2d2bd7f03056203fc7ad490c27d7082ab4b792c2b61fe9676ed20b5eda625"),
+        (
+            "Use O(1), 100% of the time!",
+            "use o(l), loo% of the tirne",
+            "8855a0a595bdb97167cfbbfdee70fd2766aba3add46a2bca2eec5deeebef01d6",
+        ),
+        (
+            "Retry — never twice.",
+            "retry - never twice",
+            "ce001bf0361551740903b5653013b5e931f6881e5617de3526933f2db8ba04d1",
+        ),
+        (
+            "总是为网络请求设置超时。",
+            "总是为网络请求设置超时",
+            "e47d08b90f37aa543d0f1e09ad019ee683f8b3cc82f432b7e9244928bbb757a2",
+        ),
+        (
+            "Caf\u00e9 \u2460 \ufb01n",
+            "cafe\u0301 l fin",
+            "a3ff8a4f54703c9660b2b2a34931fefdf078c342f62b01e1e78aeadefe772af4",
+        ),
     ],
 )
 def test_digests_that_are_stored_somewhere_never_change(text: str, form: str, stored: str) -> None:
