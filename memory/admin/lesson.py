@@ -130,8 +130,9 @@ class EmbeddingSpaceAdmin(RecordAdmin):
     search_fields = ("model", "revision")
     form = ThresholdsForm
     identity = ("model", "revision", "dimension", "is_active")
-    readonly_fields = (*identity, "gate_as_json", "calibrated_at", "id", "created_at", "links")
-    fields = (*identity, *SIMILARITIES, "gate_as_json", "calibrated_at", "id", "created_at", "links")
+    facts: tuple[Any, ...] = (as_json("gate"), "calibrated_at", "id", "created_at", "links")
+    readonly_fields = (*identity, *facts)
+    fields = (*identity, *SIMILARITIES, *facts)
     related = (
         Related(model=LessonEmbedding, by="space"),
         Related(model=LessonTombstone, by="space"),
@@ -151,8 +152,6 @@ class EmbeddingSpaceAdmin(RecordAdmin):
         Calibration.objects.create(
             space=obj, before=before, after=after, data_digest=NO_DATA, actor=f"user:{request.user.pk}"
         )
-
-    gate_as_json = as_json("gate")
 
 
 @admin.register(LessonEmbedding)

@@ -157,11 +157,8 @@ class ApiKeyAdmin(RecordAdmin):
             expires_at=chosen["expires_at"],
         )
         obj.pk, obj.prefix, obj._state.adding = made.key.pk, made.key.prefix, False
-        self.message_user(
-            request,
-            f"{made.secret} Keep it now: only its hash is stored, and it is never shown again.",
-            messages.WARNING,
-        )
+        told = f"Keep this key now; only its hash is stored, and it is never shown again: {made.secret}"
+        self.message_user(request, told, messages.WARNING)
 
     @admin.display(description="Scopes")
     def scope_words(self, key: ApiKey) -> str:

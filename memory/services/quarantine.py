@@ -3,12 +3,11 @@
 `move` is the only function that changes a lesson's state.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
 from django.utils import timezone
 
 from memory.models import Lesson, LessonStanding, TrustEvent
@@ -18,33 +17,41 @@ from memory.services.evidence import Assessment, Record
 from memory.services.policies import policy
 
 SYSTEM = "system"
+# What an evaluation writes; the other columns follow from trust events.
+FIGURES = ("policy", "wins", "losses", "last_win_at", "last_loss_at", "s", "evidence", "evaluated_at", "version")
 
 
 def evaluate(lessons: Iterable[UUID], account_id: UUID | None) -> None:
     """Judges lessons anew and acts: standing, quarantine, release. Runs in the transaction of what moved them."""
     rule = policy()
-    for record, assessment in rule.assess(lessons, account_id):
-        keep(record, assessment, rule.name)
+    assessed = rule.assess(lessons, account_id)
+    keep(assessed, rule.name)
+    for record, assessment in assessed:
         if record.state == LessonState.ACTIVE and assessment.enter:
             _quarantine(record, assessment)
         elif record.state == LessonState.QUARANTINED:
             _review(record, assessment)
 
 
-def keep(record: Record, assessment: Assessment, name: str) -> None:
-    """Writes the standing: the counters, and the evidence as a dated snapshot."""
-    figures = {
-        "policy": name,
-        "wins": record.wins,
-        "losses": record.losses,
-        "last_win_at": record.last(win=True),
-        "last_loss_at": record.last(win=False),
-        "s": assessment.s,
-        "evidence": assessment.evidence,
-        "evaluated_at": timezone.now(),
-    }
-    if not LessonStanding.objects.filter(pk=record.lesson).update(**figures, version=F("version") + 1):
-        LessonStanding.objects.create(lesson_id=record.lesson, version=1, **figures)
+def keep(assessed: Sequence[tuple[Record, Assessment]], policy_name: str) -> None:
+    """Writes the standings in one statement: the counters, and the evidence as a dated snapshot."""
+    now = timezone.now()
+    rows = [
+        LessonStanding(
+            lesson_id=record.lesson,
+            policy=policy_name,
+            wins=record.wins,
+            losses=record.losses,
+            last_win_at=record.last(win=True),
+            last_loss_at=record.last(win=False),
+            s=assessment.s,
+            evidence=assessment.evidence,
+            evaluated_at=now,
+            version=record.version + 1,
+        )
+        for record, assessment in assessed
+    ]
+    LessonStanding.objects.bulk_create(rows, update_conflicts=True, unique_fields=["lesson"], update_fields=FIGURES)
 
 
 def move(lesson: UUID, before: LessonState, after: LessonState) -> bool:

@@ -139,8 +139,7 @@ def rebuild_standings(batch: int = 200) -> Iterator[int]:
             lock_all()
             for account in {account for _, account in chunk}:
                 ids = [pk for pk, own in chunk if own == account]
-                for record, assessment in rule.assess(ids, account):
-                    quarantine.keep(record, assessment, rule.name)
+                quarantine.keep(rule.assess(ids, account), rule.name)
         after = chunk[-1][0]
         done += len(chunk)
         yield done

@@ -215,16 +215,23 @@ def _make_database(cluster: Cluster, deadline: float) -> None:
 def _run(cluster: Cluster, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs a PostgreSQL program as the cluster's owner. The output goes through a file: a server that inherited a pipe
     would hold it open."""
-    owner = cluster.owner
-    user: dict[str, Any] = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+    owner = cluster.owner if os.geteuid() == 0 else None
     command = [str(cluster.programs / program), *arguments, "-D", str(cluster.data)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
     with tempfile.TemporaryFile("w+") as output:
         try:
             done = subprocess.run(
-                command, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                check=False, **(user if os.geteuid() == 0 else {}),
-            )  # fmt: skip
+                command,
+                cwd="/",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                user=owner and owner.pw_uid,
+                group=owner and owner.pw_gid,
+                extra_groups=owner and [],
+                check=False,
+            )
         except OSError as error:
             raise _failure(cluster, "cannot be run", f"{command[0]}: {error.strerror}") from error
         output.seek(0)

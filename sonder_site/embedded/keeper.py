@@ -59,12 +59,21 @@ def stop_if_unused(var: str, pg_ctl: str) -> bool:
 
 def stop(data: str, pg_ctl: str) -> None:
     """Fast shutdown (open transactions are rolled back); an immediate one if that takes longer than a minute."""
-    owner = os.stat(data)
-    as_owner = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+    owner = os.stat(data) if os.geteuid() == 0 else None  # pg_ctl refuses to run as root
     for mode in ("fast", "immediate"):
         command = [pg_ctl, "stop", "-D", data, "-m", mode, "-w", "-t", str(STOP_SECONDS)]
         quiet = subprocess.DEVNULL
-        done = subprocess.run(command, cwd="/", stdin=quiet, stdout=quiet, stderr=quiet, check=False, **as_owner)
+        done = subprocess.run(
+            command,
+            cwd="/",
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
+            user=owner and owner.st_uid,
+            group=owner and owner.st_gid,
+            extra_groups=owner and [],
+            check=False,
+        )
         if done.returncode == 0:
             return
 

@@ -41,7 +41,7 @@ REFUSED = [
     ("Use a set for membership tests. Use a dict for counting.", ("several_sentences",)),
     ("Is the list sorted already? Then use bisect for the lookup.", ("several_sentences",)),
     ("Prefer Python 3.11. It has tomllib in the standard library.", ("several_sentences",)),
-    ("永远不要记录令牌。也不要记录密码，除非已经脱敏。", ("several_sentences",)),
+    ("永远不要记录令牌。也不要记录任何密码和密钥。", ("several_sentences",)),
     ("Lessons learned in this task\n- use a set here\n- use a dict there", ("several_sentences",)),
     ("Use a set for membership tests\n\nand a dict for counting", ("several_sentences",)),
     ("Sort with a key function like ```sorted(x, key=len)``` here.", ("code_fence",)),

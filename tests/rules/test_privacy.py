@@ -13,7 +13,7 @@ PRIVATE = [
     # secrets that the library knows
     ("Set password = 'correcthorse9' in the settings module.", ("secret",)),
     ('Read api_key: "AbCdEf1234567890" from the header.', ("secret",)),
-    ("Connect with postgres://app:s3cr3t@db.internal/app first.", ("secret",)),
+    ("Connect with postgres://app:s3cr3t@localhost/app first.", ("secret",)),
     ("Sign with '5f4dcc3b5aa765d61d8327deb882cf99a1b2c3d4'.", ("secret",)),
     ("Salt with 'c3VwZXIgbG9uZyBzdHJpbmcgc2hvdWxkIGNhdXNlIGVub3VnaCBlbnRyb3B5'.", ("secret",)),
     ("Paste -----BEGIN RSA PRIVATE KEY----- into the agent.", ("secret",)),
@@ -41,7 +41,7 @@ PRIVATE = [
     ("Use github_pat_11ABCDEFG0abcdefghijkl for the call.", ("token",)),
     ("Use glpat-" + "x9Y8z7W6v5U4t3S2r1Q0" + " for the call.", ("secret", "token")),
     ("Use AKIAIOSFODNN7EXAMPLE for the call.", ("secret", "token")),
-    ("Use xoxb-" + "123456789012-abcdefABCDEF for the call.", ("token",)),
+    ("Use xoxb-" + "123456789012-abcdefABCDEF for the call.", ("secret", "token")),
     ("Use AIza" + "SyA1234567890abcdefghijklmnopqrstuv for the call.", ("token",)),
     ("Use hf_AbCdEfGhIjKlMnOpQrStUvWx for the call.", ("token",)),
     ("Send eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl along.", ("secret", "token")),

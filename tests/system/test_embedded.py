@@ -171,9 +171,8 @@ class TestCrashes:
         assert user.ask("SELECT word FROM kept") == "kept"
 
     def test_the_number_of_a_killed_server_may_belong_to_somebody_else_now(self, made: Path, user: User) -> None:
-        owner = (made / "postgres").stat()
-        as_owner = {"user": owner.st_uid} if os.geteuid() == 0 else {}
-        with subprocess.Popen(["sleep", "60"], **as_owner) as stranger:
+        owner = (made / "postgres").stat().st_uid if os.geteuid() == 0 else None
+        with subprocess.Popen(["sleep", "60"], user=owner) as stranger:
             try:
                 lines = [str(stranger.pid), str(made / "postgres"), "1", "5432", "", "", "0 0", "ready"]
                 (made / "postgres/postmaster.pid").write_text("\n".join(lines))

@@ -39,17 +39,17 @@ class Up:
         assert found
         return found[1]
 
-    def service(self, name: str) -> psutil.Process | None:
-        """The process of `web`, `worker` or `beat`, if it lives."""
-        mark = "sonder_site.web" if name == "web" else name
-        children = psutil.Process(self.process.pid).children()
-        found = [child for child in children if mark in child.cmdline()]
-        assert len(found) <= 1
-        return found[0] if found else None
+    def services(self) -> dict[str, psutil.Process]:
+        """The living processes of `web`, `worker` and `beat`."""
+        found: dict[str, psutil.Process] = {}
+        for child in psutil.Process(self.process.pid).children():
+            words = child.cmdline()
+            found |= {name: child for name in ("sonder_site.web", "worker", "beat") if name in words}
+        return found
 
     def get(self, path: str) -> int:
         with urllib.request.urlopen(self.address + path, timeout=30) as answer:
-            return answer.status
+            return int(answer.status)
 
     def wait_ready(self) -> "Up":
         wait_until(lambda: READY.search(self.output) or self.process.poll() is not None)
@@ -109,7 +109,7 @@ class TestRunning:
         assert running.get("/healthz") == 200
 
     def test_web_worker_and_beat_run_side_by_side(self, running: Up) -> None:
-        assert {running.service(name).status() for name in ("web", "worker", "beat")} <= {"sleeping", "running"}
+        assert set(running.services()) == {"sonder_site.web", "worker", "beat"}
 
     def test_the_worker_takes_messages(self, running: Up) -> None:
         announced = manage(running.var, "shell", "--command", PUBLISH)
@@ -117,8 +117,8 @@ class TestRunning:
         wait_until(lambda: not list((running.var / "broker").glob("*.msg")))
 
     def test_every_process_stays_within_its_share_of_memory(self, running: Up) -> None:
-        assert running.service("web").memory_info().rss < 400 * 2**20
-        assert running.service("worker").memory_info().rss < 350 * 2**20
+        assert running.services()["sonder_site.web"].memory_info().rss < 400 * 2**20
+        assert running.services()["worker"].memory_info().rss < 350 * 2**20
 
     def test_another_command_works_on_the_same_store_meanwhile(self, running: Up) -> None:
         shown = manage(running.var, "showmigrations", "--plan")
@@ -130,12 +130,12 @@ class TestRunning:
         assert_refused(manage(running.var, "up", "--port", "0"), sentence)
 
     def test_a_killed_service_is_started_again(self, running: Up) -> None:
-        kill(running.service("beat").pid)
+        kill(running.services()["beat"].pid)
         wait_until(lambda: "beat ended (killed by SIGKILL); starting it again in 0.5 s." in running.output)
-        wait_until(lambda: running.service("beat"))
+        wait_until(lambda: "beat" in running.services())
 
     def test_a_killed_web_server_refuses_no_request_while_it_restarts(self, running: Up) -> None:
-        kill(running.service("web").pid)
+        kill(running.services()["sonder_site.web"].pid)
         assert running.get("/healthz") == 200
 
     def test_a_killed_database_is_started_again(self, running: Up) -> None:

@@ -1,0 +1,1 @@
+"""How fast Sonder is, against floors measured beside it in the same run: `make bench`."""
