@@ -30,7 +30,23 @@ class Conf:
         "Procedural knowledge is meant to cross accounts; `account` shares no lesson between them.",
         choices=("global", "account"),
     )
-    trust_policy: str = setting("reference", "Which rule quarantines lessons.", choices=("reference",))
+    trust_policy: str = setting(
+        "trial",
+        "Which rule quarantines lessons. In a simulated world with known harmful lessons `trial` recovers 44 to 54% of "
+        "what an oracle could and is right in 4 of 5 quarantines; `reference`, the rule of the system that this one "
+        "grew from, recovers 4 to 9% and is right in 1 of 3.",
+        choices=("trial", "reference"),
+    )
+    odds_ratio: float = setting(3.0, "The harm that the ledger is built to detect: odds of losing times this.", low=1.1)
+    ledger_window: int = setting(64, "Rows of a lesson that its ledger reads.", low=8, high=1000)
+    trial_odds: float = setting(10.0, "Odds from which a coin decides whether a lesson is served.", low=1.1)
+    quarantine_odds: float = setting(200.0, "Odds at which a loss takes a lesson out of service.", low=1.1)
+    release_odds: float = setting(50.0, "Odds at or below which it comes back.", low=1.1)
+    source_weights: str = setting(
+        "caller=1,machine=0.7,self_curriculum=0.5,attributed=0,unknown=0",
+        "What each judge's word weighs. A program's verdict is less than someone's judgement, an agent's own exam less "
+        "still; hearsay and what nobody signed move nothing.",
+    )
     probation_after_hours: float = setting(24.0, "Hours without probation after the last loss (`reference`).", low=0)
     probation_share: float = setting(0.05, "One in twenty tasks lets a quarantined lesson through.", low=0, high=0.5)
     quarantine_cooldown_hours: float = setting(

@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests. The cast: an agent, a machine and a rival's agent; a reviewer, a reader, an operator."""
+"""Fixtures shared by all tests. The cast: an agent, a machine, a rival's agent, a reader, an operator."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -103,7 +103,9 @@ def lesson(space: EmbeddingSpace) -> Callable[..., Lesson]:
     """Stores a lesson through the gates, with its vector."""
 
     def make(text: str, *, account_id: UUID | None = None) -> Lesson:
-        written = store(NewLesson(text=text, origin=Origin.IMPORTED, path="test", actor="system", account_id=account_id))
+        written = store(
+            NewLesson(text=text, origin=Origin.IMPORTED, path="test", actor="system", account_id=account_id)
+        )
         assert written.lesson is not None, written.verdict
         embed([written.lesson], space)
         return written.lesson

@@ -24,6 +24,8 @@ class LessonStanding(models.Model):
     last_win_at = models.DateTimeField(null=True)
     last_loss_at = models.DateTimeField(null=True)
     s = models.FloatField(null=True, help_text="The ledger S, natural log of the odds; null under `reference`.")
+    d = models.FloatField(null=True, help_text="The evidence D of the probation rows, in nats; null under `reference`.")
+    on_trial = models.BooleanField(help_text="A coin decides whether the lesson is served.")
     evidence = models.JSONField(default=dict)
     evaluated_at = models.DateTimeField(db_default=Now())
     version = models.BigIntegerField()

@@ -27,7 +27,7 @@ _STATEMENT = """
         halfvec_send(e.embedding), ARRAY(SELECT t.i FROM unnest(%(queries)s::tsquery[]) WITH ORDINALITY AS t(q, i)
             WHERE l.search @@ t.q),
         coalesce(c.n, 0), coalesce(c.reward, 0), coalesce(m.n, 0), coalesce(m.reward, 0),
-        s.last_win_at, s.last_loss_at, s.s
+        s.last_win_at, s.last_loss_at, s.quarantined_at, coalesce(s.on_trial, false), s.d
     FROM lesson l
         LEFT JOIN lesson_embedding e ON e.lesson_id = l.id AND e.space_id = %(space)s
         LEFT JOIN lesson_source_sum c ON c.lesson_id = l.id AND c.source = 'caller'
@@ -74,5 +74,7 @@ def _candidate(row: tuple[Any, ...], shared: int, coverage: float, lexical_score
         evidence=Evidence(n=n, reward=Decimal(reward)),
         last_win_at=row[12],
         last_loss_at=row[13],
-        s=row[14],
+        quarantined_at=row[14],
+        on_trial=row[15],
+        d=row[16],
     )

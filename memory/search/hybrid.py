@@ -27,6 +27,7 @@ class Retrieved:
     """What to hand out, what was held back, and everything that was considered."""
 
     chosen: tuple[Found, ...]  # the answer, at most k, best first
+    withheld: tuple[Found, ...]  # lessons on trial that the coin left out
     controls: tuple[Found, ...]  # quarantined lessons that would have been in the answer
     considered: tuple[tuple[Ranked, str], ...]  # each candidate with why it is out; '' for the chosen
     mode: str  # 'hybrid' or 'lexical'
@@ -38,11 +39,18 @@ def nobody(_: Candidate) -> bool:
 
 
 def find(
-    query: EmbeddedQuery, scope: Scope, k: int, now: datetime, admits: Callable[[Candidate], bool] = nobody
+    query: EmbeddedQuery,
+    scope: Scope,
+    k: int,
+    now: datetime,
+    *,
+    admits: Callable[[Candidate], bool] = nobody,
+    withholds: Callable[[Candidate], bool] = nobody,
 ) -> Retrieved:
     """The at most `k` lessons that fit a task.
 
-    `admits` says of a quarantined lesson whether probation lets it through this time. Must run in a transaction.
+    `admits` says of a quarantined lesson whether probation lets it through this time, `withholds` of one in service
+    whether the coin of its trial leaves it out. Must run in a transaction.
     """
     candidates, mode = _candidates(query, scope, k)
     relevant = _relevance(query, scope, mode)
@@ -53,14 +61,19 @@ def find(
         served = candidate.state != QUARANTINED or admits(candidate)
         (open_to_all if served else kept_out).append(candidate)
     ranked = rank(open_to_all, mode, depth, relevant, now)
-    chosen = choose(ranked, mode, k)
+    chosen, withheld = choose(ranked, mode, k, withholds)
     controls: tuple[Found, ...] = ()
     if kept_out:
         barred = {c.lesson_id for c in kept_out}
         everything = rank(candidates, mode, depth, relevant, now)
-        controls = tuple(f for f in choose(everything, mode, k) if f.ranked.candidate.lesson_id in barred)
+        would_be, _ = choose(everything, mode, k, withholds)
+        controls = tuple(f for f in would_be if f.ranked.candidate.lesson_id in barred)
         ranked += [r for r in everything if r.candidate.lesson_id in barred]
-    return Retrieved(chosen=chosen, controls=controls, considered=_explain(ranked, chosen, kept_out), mode=mode)
+    kept = dict.fromkeys((f.ranked.candidate.lesson_id for f in withheld), "withheld_trial")
+    kept |= dict.fromkeys((c.lesson_id for c in kept_out), QUARANTINED)
+    return Retrieved(
+        chosen=chosen, withheld=withheld, controls=controls, considered=_explain(ranked, chosen, kept), mode=mode
+    )
 
 
 def list_depth(k: int) -> int:
@@ -150,40 +163,59 @@ def _relevance(query: EmbeddedQuery, scope: Scope, mode: str) -> Callable[[Candi
     return relevant
 
 
-def choose(ranked: list[Ranked], mode: str, k: int) -> tuple[Found, ...]:
-    """At most `k` of the candidates that passed the gate: by MMR where there are vectors, else by score.
+def choose(
+    ranked: list[Ranked], mode: str, k: int, withholds: Callable[[Candidate], bool] = nobody
+) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
+    """At most `k` of the candidates that passed the gate, and those that were picked but are withheld.
+
+    By MMR where there are vectors, else by score. A withheld pick fills no place: the next candidate takes it.
 
     MMR's relevance is the fused score on the scale of a cosine (the best candidate's is kept): the cosine alone would
     undo the fusion, and hand out the right lesson less often.
     """
     passed = [r for r in ranked if not r.reason]
     if mode == "lexical" or not passed:
-        return tuple(Found(ranked=r, rank=i, mmr=None) for i, r in enumerate(passed[:k], start=1))
+        return _first(passed, k, withholds)
     pool = passed[: 4 * k]
     cosines = [r.candidate.cosine or 0.0 for r in pool]
     scale = max(cosines) / max(r.score for r in pool)
     relevances = np.array([r.score * scale for r in pool], dtype=np.float32)
     vectors = np.stack([r.candidate.vector for r in pool if r.candidate.vector is not None])
-    selection: Selection = mmr(relevances, vectors, k, conf.current().lambda_mmr)
-    return tuple(
-        Found(ranked=pool[pick.index], rank=i, mmr=pick.value) for i, pick in enumerate(selection.chosen, start=1)
+    selection: Selection = mmr(
+        relevances, vectors, k, conf.current().lambda_mmr, withheld=lambda i: withholds(pool[i].candidate)
     )
+    chosen, withheld = (
+        tuple(Found(ranked=pool[pick.index], rank=i, mmr=pick.value) for i, pick in enumerate(picks, start=1))
+        for picks in (selection.chosen, selection.withheld)
+    )
+    return chosen, withheld
 
 
-def _explain(
-    ranked: list[Ranked], chosen: tuple[Found, ...], kept_out: list[Candidate]
-) -> tuple[tuple[Ranked, str], ...]:
-    """Each candidate with why it is not in the answer; '' for those that are."""
+def _first(
+    passed: list[Ranked], k: int, withholds: Callable[[Candidate], bool]
+) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
+    """The best by score."""
+    chosen: list[Found] = []
+    withheld: list[Found] = []
+    for ranked in passed:
+        if len(chosen) == k:
+            break
+        picks = withheld if withholds(ranked.candidate) else chosen
+        picks.append(Found(ranked=ranked, rank=len(picks) + 1, mmr=None))
+    return tuple(chosen), tuple(withheld)
+
+
+def _explain(ranked: list[Ranked], chosen: tuple[Found, ...], kept: dict[UUID, str]) -> tuple[tuple[Ranked, str], ...]:
+    """Each candidate with why it is not in the answer; '' for those that are. `kept`: who was held back, and how."""
     handed = {f.ranked.candidate.lesson_id for f in chosen}
-    barred = {c.lesson_id for c in kept_out}
     least = min((f.ranked.candidate.cosine or 0.0 for f in chosen), default=0.0)
     reasons = []
     for r in ranked:
         c = r.candidate
         if c.lesson_id in handed:
             reason = ""
-        elif c.lesson_id in barred:
-            reason = QUARANTINED
+        elif c.lesson_id in kept:
+            reason = kept[c.lesson_id]
         else:
             # More relevant than something chosen, and still out: it says what a chosen one says.
             reason = r.reason or ("redundant" if (c.cosine or 0.0) > least else "outranked")

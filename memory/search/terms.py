@@ -11,6 +11,7 @@ from memory.models.sql import fetch
 from memory.rules.text import identifiers
 
 MAX_TERMS = 32  # a task of a thousand words searches with its rarest ones
+MAX_LEXEME = 2046  # bytes; PostgreSQL refuses a longer one in a tsquery, and no lesson has one
 _REFRESH_SECONDS = 300.0
 
 
@@ -80,10 +81,12 @@ def _read() -> Frequencies:
 def query_terms(text: str) -> list[Term]:
     """The query's distinct terms, rarest first, at most MAX_TERMS; ties in alphabetical order."""
     split = "translate(%s, %s, repeat(' ', length(%s)))"
-    ((words,),) = fetch(f"SELECT tsvector_to_array(to_tsvector('english', {split}))", [text, JOINERS, JOINERS])
+    joiners = f"{JOINERS}_"  # the parser splits at `_` too, but takes seconds for a long text that is full of them
+    ((words,),) = fetch(f"SELECT tsvector_to_array(to_tsvector('english', {split}))", [text, joiners, joiners])
     known = statistics.get()
     rows = max(known.rows, 1.0)
-    keys = [("search", word) for word in words] + [("identifiers", name) for name in identifiers(text)]
+    keys = [("search", word) for word in words]
+    keys += [("identifiers", name) for name in identifiers(text) if len(name) <= MAX_LEXEME]
     terms = []
     for column, lexeme in keys:
         # A word that the statistics do not list is rarer than any that they do.

@@ -78,7 +78,9 @@ class Candidate:
     evidence: Evidence
     last_win_at: datetime | None
     last_loss_at: datetime | None
-    s: float | None  # the ledger of policy `trial`
+    quarantined_at: datetime | None
+    on_trial: bool  # a coin decides whether it is served
+    d: float | None  # evidence of its probation rows, in nats
 
 
 @dataclass(frozen=True, kw_only=True)

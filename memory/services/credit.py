@@ -21,6 +21,7 @@ from memory.models.vocabulary import COHORT
 from memory.rules import expectation, signals
 from memory.rules.expectation import Expectation
 from memory.services import quarantine, sums
+from memory.services.evidence import Occasion
 from memory.services.scoping import lesson_account, lock_scope
 from memory.services.task_digest import task_digest
 from memory.services.weights import weight_of
@@ -51,16 +52,31 @@ def credit(interaction_id: UUID) -> Credited | None:
         _mark(outcomes)
         return None
     usages = list(LessonUsage.objects.filter(interaction_id=interaction_id).order_by("lesson_id"))
+    weight_before = earlier.weight if earlier else None
     moved = earlier is None or earlier.outcome_id != (decided.pk if decided else None)
     if earlier is None and decided is not None:
         _first(interaction, scope, decided, usages)
     elif earlier is not None and moved:
         _correct(earlier, decided, usages)
     _mark(outcomes)
-    touched = tuple(u.lesson_id for u in usages) if moved else ()
+    touched = _occasions(usages, decided, weight_before) if moved else {}
     if touched:
         quarantine.evaluate(touched, scope)
-    return Credited(interaction=interaction_id, outcome=decided.pk if decided else None, moved=moved, lessons=touched)
+    return Credited(
+        interaction=interaction_id, outcome=decided.pk if decided else None, moved=moved, lessons=tuple(touched)
+    )
+
+
+def _occasions(
+    usages: Sequence[LessonUsage], decided: Outcome | None, weight_before: Decimal | None
+) -> dict[UUID, Occasion]:
+    """What this credit is to each lesson concerned."""
+    loss = _loss(decided) if decided else None
+    weight = weight_of(decided.source) if decided else Decimal(0)
+    return {
+        u.lesson_id: Occasion(exposure=u.exposure, weight=weight, loss=loss, weight_before=weight_before)
+        for u in usages
+    }
 
 
 def _decide(outcomes: Sequence[Outcome]) -> Outcome | None:

@@ -1,6 +1,6 @@
 """A lesson's record, read by index: the rows that a trust decision looks at, and the counts beside them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -8,11 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from memory.models.sql import fetch
-
-# Rows read of each lesson, newest first. The long window is for lessons whose last 32 rows hold no win: 256 losses in
-# cohorts of at most 50 are worth 5 losses alone, far beyond every threshold, so more rows could decide nothing else.
-WINDOW = 32
-LONG_WINDOW = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +23,9 @@ class Row:
     exposure: str  # served or probation
     credit_seq: int
     at: datetime  # when the outcome was recorded
+    weight: Decimal  # of the judge
+    expected: Decimal | None  # the expected loss as it stood at the row's own credit
+    exposed_at: datetime  # when the lesson was handed out
     cohort: int = 0  # lessons handed out together; 0 where nobody asked
 
 
@@ -43,6 +41,9 @@ class Record:
     ledger_from_seq: int = 0  # rows up to here are history: a reviewer released the lesson then
     quarantined_at: datetime | None = None
     version: int = 0  # of the standing; 0 while there is none
+    on_trial: bool = False  # as the last evaluation left it
+    released_seq: int | None = None  # a reviewer's release to trial: the last row credited then,
+    released_s: float | None = None  # and the ledger at that moment
 
     @property
     def scored(self) -> int:
@@ -57,20 +58,37 @@ class Record:
 class Assessment:
     """A policy's answer for one lesson, with everything it rested on."""
 
-    enter: bool  # its record says quarantine
+    enter: bool  # a lesson in service goes into quarantine now
+    leave: bool  # a quarantined one comes out now, unless a person holds it
     evidence: dict[str, Any] = field(default_factory=dict)  # as JSON, see docs/evidence.md
-    s: float | None = None  # the ledger, where the policy keeps one
+    s: float | None = None  # the ledger S in nats, where the policy keeps one
+    d: float | None = None  # the evidence D of the probation rows in nats, likewise
+    on_trial: bool = False  # a coin decides whether it is served
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occasion:
+    """What moved a lesson's evidence: a row that was credited, or corrected."""
+
+    exposure: str
+    weight: Decimal  # of the judge who decides now; 0 when all have retracted
+    loss: int | None  # 1 or 0; None when all have retracted
+    weight_before: Decimal | None = None  # for a correction, the weight that the row had; None at its first credit
 
 
 _ROWS = """
     SELECT l.id, u.interaction_id, i.account_id, c.task_digest, u.outcome_source, u.outcome_signal, u.reward,
-        u.exposure, u.credit_seq, u.outcome_at
+        u.exposure, u.credit_seq, u.outcome_at, u.weight, u.expected_loss, u.created_at
     FROM unnest(%s::uuid[]) AS l(id)
         LEFT JOIN lesson_standing s ON s.lesson_id = l.id
         CROSS JOIN LATERAL (
-            SELECT * FROM lesson_usage
+            SELECT * FROM lesson_usage w
             WHERE lesson_id = l.id AND exposure IN ('served', 'probation') AND weight > 0
                 AND outcome_source = ANY(%s) AND credit_seq > coalesce(s.ledger_from_seq, 0)
+                AND NOT EXISTS (
+                    SELECT 1 FROM usage_exemption x WHERE x.usage_id = w.id AND x.reverts_id IS NULL
+                        AND NOT EXISTS (SELECT 1 FROM usage_exemption r WHERE r.reverts_id = x.id)
+                )
             ORDER BY credit_seq DESC LIMIT %s
         ) AS u
         JOIN interaction i ON i.id = u.interaction_id
@@ -80,7 +98,8 @@ _ROWS = """
 
 _COUNTS = """
     SELECT l.id, l.state, coalesce(sum(t.n - t.losses), 0)::bigint, coalesce(sum(t.losses), 0)::bigint,
-        coalesce(s.ledger_from_seq, 0), s.quarantined_at, coalesce(s.version, 0)
+        coalesce(s.ledger_from_seq, 0), s.quarantined_at, coalesce(s.version, 0), coalesce(s.on_trial, false),
+        s.released_seq, s.released_s
     FROM lesson l
         LEFT JOIN lesson_source_sum t ON t.lesson_id = l.id AND t.source = ANY(%s)
         LEFT JOIN lesson_standing s ON s.lesson_id = l.id
@@ -90,7 +109,7 @@ _COUNTS = """
 
 
 def rows_of(lessons: Iterable[UUID], sources: Sequence[str], window: int) -> dict[UUID, list[Row]]:
-    """The latest `window` rows of each lesson that count, newest first."""
+    """The latest `window` rows of each lesson that count, newest first; what a person exempted does not."""
     found: dict[UUID, list[Row]] = {}
     for row in fetch(_ROWS, [list(lessons), list(sources), window]):
         found.setdefault(row[0], []).append(
@@ -104,31 +123,32 @@ def rows_of(lessons: Iterable[UUID], sources: Sequence[str], window: int) -> dic
                 exposure=row[7],
                 credit_seq=row[8],
                 at=row[9],
+                weight=row[10],
+                expected=row[11],
+                exposed_at=row[12],
             )
         )
     return found
 
 
-def records(lessons: Iterable[UUID], sources: Sequence[str]) -> list[Record]:
-    """The records of lessons that still exist, in the order of their ids."""
-    ids = sorted(set(lessons))
-    rows = rows_of(ids, sources, WINDOW)
-    unbroken = [i for i, own in rows.items() if len(own) == WINDOW and all(row.reward <= 0 for row in own)]
-    if unbroken:
-        rows.update(rows_of(unbroken, sources, LONG_WINDOW))
-    counts = fetch(_COUNTS, [list(sources), ids])
+def records(lessons: Iterable[UUID], sources: Sequence[str], rows: Mapping[UUID, Sequence[Row]]) -> list[Record]:
+    """The records of the lessons that still exist, in the order of their ids, around rows that were read before."""
+    counts = fetch(_COUNTS, [list(sources), list(lessons)])
     return [
         Record(
-            lesson=lesson,
-            state=state,
-            rows=tuple(rows.get(lesson, ())),
-            wins=wins,
-            losses=losses,
-            ledger_from_seq=from_seq,
-            quarantined_at=quarantined_at,
-            version=version,
+            lesson=row[0],
+            state=row[1],
+            rows=tuple(rows.get(row[0], ())),
+            wins=row[2],
+            losses=row[3],
+            ledger_from_seq=row[4],
+            quarantined_at=row[5],
+            version=row[6],
+            on_trial=row[7],
+            released_seq=row[8],
+            released_s=row[9],
         )
-        for lesson, state, wins, losses, from_seq, quarantined_at, version in sorted(counts)
+        for row in sorted(counts)
     ]
 
 

@@ -3,7 +3,7 @@
 `move` is the only function that changes a lesson's state.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,26 +11,38 @@ from uuid import UUID
 from django.utils import timezone
 
 from memory.models import Lesson, LessonStanding, TrustEvent
-from memory.models.vocabulary import LessonState, TombstoneReason, TrustEventKind
+from memory.models.vocabulary import Exposure, LessonState, TombstoneReason, TrustEventKind
 from memory.services import tombstone
-from memory.services.evidence import Assessment, Record
+from memory.services.evidence import Assessment, Occasion, Record
 from memory.services.policies import policy
 
 SYSTEM = "system"
 # What an evaluation writes; the other columns follow from trust events.
-FIGURES = ("policy", "wins", "losses", "last_win_at", "last_loss_at", "s", "evidence", "evaluated_at", "version")
+FIGURES = (
+    "policy", "wins", "losses", "last_win_at", "last_loss_at", "s", "d", "on_trial", "evidence", "evaluated_at",
+    "version",
+)  # fmt: skip
 
 
-def evaluate(lessons: Iterable[UUID], account_id: UUID | None) -> None:
+def evaluate(occasions: Mapping[UUID, Occasion], account_id: UUID | None) -> None:
     """Judges lessons anew and acts: standing, quarantine, release. Runs in the transaction of what moved them."""
     rule = policy()
-    assessed = rule.assess(lessons, account_id)
+    assessed = rule.assess(occasions, account_id, occasions)
     keep(assessed, rule.name)
     for record, assessment in assessed:
+        _note_trial(record, assessment)
         if record.state == LessonState.ACTIVE and assessment.enter:
             _quarantine(record, assessment)
         elif record.state == LessonState.QUARANTINED:
-            _review(record, assessment)
+            _review(record, assessment, occasions[record.lesson])
+
+
+def _note_trial(record: Record, assessment: Assessment) -> None:
+    """The journal says when a trial began and when it ended without a quarantine."""
+    if assessment.on_trial and not record.on_trial:
+        journal(record.lesson, TrustEventKind.TRIAL_OPENED, assessment.evidence)
+    elif record.on_trial and not assessment.on_trial and not assessment.enter:
+        journal(record.lesson, TrustEventKind.TRIAL_CLOSED, assessment.evidence)
 
 
 def keep(assessed: Sequence[tuple[Record, Assessment]], policy_name: str) -> None:
@@ -45,6 +57,8 @@ def keep(assessed: Sequence[tuple[Record, Assessment]], policy_name: str) -> Non
             last_win_at=record.last(win=True),
             last_loss_at=record.last(win=False),
             s=assessment.s,
+            d=assessment.d,
+            on_trial=assessment.on_trial,
             evidence=assessment.evidence,
             evaluated_at=now,
             version=record.version + 1,
@@ -67,32 +81,19 @@ def journal(lesson: UUID, kind: TrustEventKind, evidence: dict[str, Any], actor:
 def _quarantine(record: Record, assessment: Assessment) -> None:
     if not move(record.lesson, LessonState.ACTIVE, LessonState.QUARANTINED):
         return
-    LessonStanding.objects.filter(pk=record.lesson).update(quarantined_at=timezone.now())
+    LessonStanding.objects.filter(pk=record.lesson).update(
+        quarantined_at=timezone.now(), d=None if assessment.d is None else 0.0, released_seq=None, released_s=None
+    )
     tombstone.write(record.lesson, TombstoneReason.QUARANTINED)
     journal(record.lesson, TrustEventKind.QUARANTINED, assessment.evidence)
 
 
-def _review(record: Record, assessment: Assessment) -> None:
+def _review(record: Record, assessment: Assessment, occasion: Occasion) -> None:
     """A quarantined lesson has new evidence: it is freed, or a probation loss is noted."""
-    if assessment.enter:
-        if _lost_on_probation(record):
-            journal(record.lesson, TrustEventKind.PROBATION_LOSS, assessment.evidence)
-        return
-    if held_by_person(record.lesson):
-        return  # a person put it there, and only a person takes it out
-    free(record.lesson, TrustEventKind.REHABILITATED, assessment.evidence)
-
-
-def _lost_on_probation(record: Record) -> bool:
-    """Whether the newest row is a loss of a probation sample since the quarantine began."""
-    newest = record.rows[0] if record.rows else None
-    since: datetime | None = record.quarantined_at
-    return (
-        newest is not None
-        and newest.exposure == "probation"
-        and newest.reward < 0
-        and (since is None or newest.at >= since)
-    )
+    if occasion.exposure == Exposure.PROBATION and occasion.loss == 1:
+        journal(record.lesson, TrustEventKind.PROBATION_LOSS, assessment.evidence)
+    if assessment.leave and not held_by_person(record.lesson):
+        free(record.lesson, TrustEventKind.REHABILITATED, assessment.evidence)
 
 
 def held_by_person(lesson: UUID) -> bool:

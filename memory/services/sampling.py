@@ -1,0 +1,105 @@
+"""Who is let through and who is held back: the coins and samples of the policy in force, for one interaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from memory import conf
+from memory.models.vocabulary import Exposure
+from memory.rules.probation import (
+    ProbationConstants,
+    admits_reference,
+    admits_trial,
+    probation_probability,
+    withheld_by_coin,
+)
+from memory.search import Candidate
+from memory.services.task_digest import task_digest
+
+
+class Sampling(Protocol):
+    """Deterministic for a lesson and an interaction, so that a decision can be checked afterwards."""
+
+    def admits(self, candidate: Candidate) -> bool:
+        """Whether probation lets this quarantined lesson through."""
+
+    def withholds(self, candidate: Candidate) -> bool:
+        """Whether the coin leaves this lesson, which is in service, out."""
+
+    def probability(self, candidate: Candidate, exposure: Exposure) -> float:
+        """How probable it was that what happened to the candidate would happen, in (0, 1]."""
+
+
+def _hours(since: datetime | None, now: datetime) -> float:
+    """Hours since a moment; endless if there was none, never negative."""
+    return float("inf") if since is None else max(0.0, (now - since).total_seconds() / 3600)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceSampling:
+    """A fixed share of tasks lets a quarantined lesson through, some time after its last loss; no coin."""
+
+    digest: str  # of the task
+    now: datetime
+    constants: ProbationConstants
+
+    def admits(self, candidate: Candidate) -> bool:
+        return admits_reference(
+            lesson=candidate.lesson_id,
+            task_digest=self.digest,
+            hours_since_loss=_hours(candidate.last_loss_at, self.now),
+            after_hours=self.constants.after_hours,
+            share=self.constants.share,
+        )
+
+    def withholds(self, candidate: Candidate) -> bool:
+        return False
+
+    def probability(self, candidate: Candidate, exposure: Exposure) -> float:
+        if candidate.state != "quarantined":
+            return 1.0
+        waited = _hours(candidate.last_loss_at, self.now) >= self.constants.after_hours
+        share = self.constants.share if waited else 0.0
+        return share if exposure == Exposure.PROBATION else 1 - share
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSampling:
+    """An even coin for a lesson on trial; for a quarantined one a sample that wins widen and losses narrow."""
+
+    interaction: UUID
+    now: datetime
+    constants: ProbationConstants
+
+    def admits(self, candidate: Candidate) -> bool:
+        return admits_trial(
+            lesson=candidate.lesson_id,
+            interaction=self.interaction,
+            hours_since_entry=_hours(candidate.quarantined_at, self.now),
+            d=candidate.d or 0.0,
+            constants=self.constants,
+        )
+
+    def withholds(self, candidate: Candidate) -> bool:
+        return candidate.on_trial and withheld_by_coin(
+            lesson=candidate.lesson_id, interaction=self.interaction, constants=self.constants
+        )
+
+    def probability(self, candidate: Candidate, exposure: Exposure) -> float:
+        if candidate.state == "quarantined":
+            waited = _hours(candidate.quarantined_at, self.now) >= self.constants.after_hours
+            share = probation_probability(candidate.d or 0.0, self.constants) if waited else 0.0
+            return share if exposure == Exposure.PROBATION else 1 - share
+        if not candidate.on_trial:
+            return 1.0
+        return self.constants.coin if exposure == Exposure.WITHHELD_TRIAL else 1 - self.constants.coin
+
+
+def sampling(interaction: UUID, task: str, now: datetime) -> Sampling:
+    """The policy's sampling for one interaction."""
+    settings = conf.current()
+    constants = ProbationConstants(after_hours=settings.probation_after_hours, share=settings.probation_share)
+    if settings.trust_policy == "reference":
+        return ReferenceSampling(digest=task_digest(task), now=now, constants=constants)
+    return TrialSampling(interaction=interaction, now=now, constants=constants)
