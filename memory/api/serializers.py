@@ -2,11 +2,13 @@
 
 from typing import Any
 
+from django.core.validators import RegexValidator
 from rest_framework import serializers
 
+from memory.api.parameters import MAX_NAMED
 from memory.models import Fact, Interaction, Lesson, Outcome, Preference, TrustEvent
 from memory.models.scope import SLUG, SLUG_WORDS
-from memory.rules.signals import SIGNALS
+from memory.models.vocabulary import Signal
 from memory.search import Found
 
 MAX_TASK = 20_000  # characters
@@ -32,7 +34,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             unknown = [name for name in data if name not in known]
             if unknown:
                 hint = f"is not a field of this request; it knows {', '.join(known)}."
-                raise serializers.ValidationError({name: [DECIDED.get(name, hint)] for name in unknown})
+                raise serializers.ValidationError({name: [DECIDED.get(name, hint)] for name in unknown[:MAX_NAMED]})
         return super().to_internal_value(data)
 
 
@@ -63,17 +65,33 @@ class StrictBooleanField(serializers.BooleanField):
         return data
 
 
-def slug_field(**kwargs: Any) -> serializers.RegexField:
-    return serializers.RegexField(
-        SLUG, error_messages={"invalid": f"use {SLUG_WORDS}."}, max_length=63, trim_whitespace=False, **kwargs
-    )
+class SlugField(StrictCharField):
+    """A project's slug. Python's `$` would let a line feed through at the end."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=63, trim_whitespace=False, **kwargs)
+        self.validators.append(RegexValidator(SLUG.removesuffix("$") + r"\Z", f"use {SLUG_WORDS}."))
+
+
+class SignalField(serializers.ChoiceField):
+    """A word of the signal vocabulary, which a refusal lists."""
+
+    default_error_messages = {"invalid_choice": f"choose one of {', '.join(Signal.values)}."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(Signal.choices, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid_choice")
+        return str(super().to_internal_value(data))
 
 
 class TaskSerializer(StrictSerializer):
     """The part that starting and looking up share."""
 
     task = StrictCharField(max_length=MAX_TASK, help_text="What is to be done, in words.")
-    project = slug_field(required=False, allow_null=True, help_text="Made on first use.")
+    project = SlugField(required=False, allow_null=True, help_text="Made on first use.")
     k = StrictIntegerField(min_value=1, max_value=50, default=5, help_text="How many lessons at most.")
 
 
@@ -103,9 +121,7 @@ class FinishSerializer(StrictSerializer):
 
 
 class ReportSerializer(StrictSerializer):
-    signal = serializers.ChoiceField(
-        SIGNALS, error_messages={"invalid_choice": f"{{input}} is no signal; choose one of {', '.join(SIGNALS)}."}
-    )
+    signal = SignalField()
     detail = StrictCharField(required=False, allow_blank=True, default="", max_length=MAX_DETAIL)
 
 
@@ -225,8 +241,20 @@ class EvidenceRowSerializer(serializers.Serializer[Any]):
     reward = serializers.FloatField()
     exposure = serializers.CharField()
     cohort = serializers.IntegerField(help_text="Lessons handed out together.")
-    share = serializers.FloatField(help_text="What this loss is worth against this lesson: 1 / cohort.")
     at = serializers.DateTimeField()
+    share = serializers.FloatField(required=False, help_text="`reference`: what this loss is worth, 1 / cohort.")
+    rate = serializers.FloatField(required=False, help_text="`trial`: the judge's loss rate without the lesson.")
+    task_factor = serializers.FloatField(required=False, help_text="`trial`: how much harder the task is.")
+    peer_factor = serializers.FloatField(required=False, help_text="`trial`: what the others handed out add.")
+    niche_factor = serializers.FloatField(required=False, help_text="`trial`: what such work loses without it.")
+    expected = serializers.FloatField(required=False, help_text="`trial`: the loss to expect if it did nothing.")
+    odds = serializers.FloatField(required=False, help_text="`trial`: the odds after this row.")
+
+
+class TallySerializer(serializers.Serializer[Any]):
+    lost = serializers.IntegerField()
+    n = serializers.IntegerField()
+    expected = serializers.FloatField()
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
@@ -239,10 +267,19 @@ class EvidenceSerializer(serializers.Serializer[Any]):
     losses = serializers.IntegerField()
     quarantined_at = serializers.DateTimeField(allow_null=True)
     gates = GateSerializer(many=True)
-    band = serializers.DictField()
-    p_value = serializers.FloatField(allow_null=True)
-    rows = EvidenceRowSerializer(many=True, help_text="Losses since the last win, in your account.")
-    rows_elsewhere = serializers.IntegerField(help_text="Such losses in other accounts, as a count.")
+    on_trial = serializers.BooleanField(help_text="A coin decides whether it is served.")
+    band = serializers.DictField(required=False, help_text="`reference`: lessons scored as often.")
+    epoch = serializers.DictField(required=False, help_text="`reference`: the losses since the last win.")
+    p_value = serializers.FloatField(required=False, allow_null=True, help_text="`reference`: rate ** share.")
+    odds = serializers.FloatField(required=False, help_text="`trial`: for doing harm against doing nothing.")
+    loss_tasks = serializers.IntegerField(required=False, help_text="`trial`: different tasks lost with it.")
+    enough_to_judge = serializers.BooleanField(required=False, help_text="`trial`: whether the counts say much.")
+    with_it = TallySerializer(required=False, help_text="`trial`: over the most incriminating stretch.")
+    without_it = serializers.DictField(
+        child=TallySerializer(), required=False, help_text="`trial`: when a coin or quarantine left it out."
+    )
+    rows = EvidenceRowSerializer(many=True, help_text="The rows that the decision rests on, in your account.")
+    rows_elsewhere = serializers.IntegerField(help_text="Such rows in other accounts, as a count.")
 
 
 class TrustEventSerializer(serializers.ModelSerializer[TrustEvent]):
@@ -279,5 +316,5 @@ def handed_out(found: Found) -> dict[str, Any]:
         "score": ranked.score,
         "similarity": c.cosine,
         "lexical_rank": ranked.lexical_rank,
-        "standing": "probation" if c.state == "quarantined" else "active",
+        "standing": "probation" if c.state == "quarantined" else "trial" if c.on_trial else "active",
     }

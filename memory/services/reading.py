@@ -30,7 +30,10 @@ def evidence_of(lesson: Lesson) -> dict[str, Any]:
         "lesson": lesson.pk,
         "state": lesson.state,
         "quarantined_at": record.quarantined_at,
-        "words": standing_in_words(lesson.state, wins=record.wins, losses=record.losses, evidence=evidence),
+        "on_trial": assessment.on_trial,
+        "words": standing_in_words(
+            lesson.state, wins=record.wins, losses=record.losses, evidence=evidence, on_trial=assessment.on_trial
+        ),
     }
 
 
