@@ -24,7 +24,9 @@ class ApiKeyAuthentication(BaseAuthentication):
         return None, key
 
     def authenticate_header(self, request: Request) -> str:
-        return "Bearer"
+        """The challenge of RFC 6750, section 3."""
+        tried = bool(request.headers.get("Authorization"))
+        return 'Bearer realm="Sonder"' + (', error="invalid_token"' if tried else "")
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):

@@ -1,13 +1,16 @@
 """Every error as an RFC 9457 problem document that names the field and the remedy."""
 
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
+import structlog
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
 from rest_framework import exceptions
-from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from memory import errors as refusals
@@ -20,25 +23,47 @@ STATUS: dict[type[refusals.SonderError], HTTPStatus] = {
     refusals.Forbidden: HTTPStatus.FORBIDDEN,
     refusals.EmbeddingUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
+# What PostgreSQL says when trying again may help (SQLSTATE classes): connection lost, transaction rolled back by a
+# rival, out of resources, stopped by an operator. A connection that was never made has no state.
+PASSING = (None, "08", "40", "53", "57")
+RETRY_SECONDS = 5
+MAX_NAME = 80  # characters of a caller's own name for a field that are repeated to it
+
+log = structlog.get_logger(__name__)
 
 
-def problem(status: int, detail: str, errors: Mapping[str, list[str]] | None = None, title: str = "") -> dict[str, Any]:
-    """The document: `errors` maps a field to its sentences and is left out where no field is to blame."""
+def problem(
+    status: int,
+    detail: str,
+    errors: Mapping[str, list[str]] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JsonResponse:
+    """The answer: `errors` maps a field to its sentences and is left out where no field is to blame.
+
+    It is JSON whatever the view renders, and its type is `about:blank`: the status says which kind of problem it is,
+    the detail what to do.
+    """
     body: dict[str, Any] = {
         "type": "about:blank",
-        "title": title or HTTPStatus(status).phrase,
+        "title": HTTPStatus(status).phrase,
         "status": int(status),
         "detail": detail,
     }
     if errors:
         body["errors"] = dict(errors)
-    return body
+    return JsonResponse(body, status=status, headers=dict(headers or {}), content_type=CONTENT_TYPE)
+
+
+def shown(name: str) -> str:
+    """A caller's own name for something, fit to be repeated: short, and without lone surrogates."""
+    short = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}…"
+    return short.encode("utf-8", "backslashreplace").decode()
 
 
 def flatten(detail: object, name: str = "") -> dict[str, list[str]]:
     """DRF's nested error detail as {dotted field: [sentences]}."""
     if isinstance(detail, Mapping):
-        parts = [(f"{name}.{key}" if name else str(key), value) for key, value in detail.items()]
+        parts = [(f"{name}.{shown(str(key))}" if name else shown(str(key)), value) for key, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(item, Mapping | list) for item in detail):
         parts = [(f"{name}[{i}]", value) for i, value in enumerate(detail) if value]
     else:
@@ -50,48 +75,72 @@ def flatten(detail: object, name: str = "") -> dict[str, list[str]]:
     return flat
 
 
-def _body_of(exc: Exception) -> dict[str, Any] | None:
+def problem_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    """DRF's exception handler. An unforeseen exception goes on to Django, which logs it and answers 500."""
+    answer = _answer_to(exc)
+    if answer is not None:
+        set_rollback()
+    return answer
+
+
+def _answer_to(exc: Exception) -> JsonResponse | None:
     if isinstance(exc, refusals.SonderError):
-        return problem(STATUS.get(type(exc), HTTPStatus.BAD_REQUEST), exc.detail, exc.errors, exc.title)
+        return problem(STATUS.get(type(exc), HTTPStatus.BAD_REQUEST), exc.detail, exc.errors)
     if isinstance(exc, Http404):
         return problem(HTTPStatus.NOT_FOUND, "There is nothing at this address in your account.")
     if isinstance(exc, DjangoPermissionDenied):
         return problem(HTTPStatus.FORBIDDEN, str(exc) or "You may not do this.")
     if isinstance(exc, exceptions.ValidationError):
         fields = flatten(exc.detail)
-        names = ", ".join(fields)
-        return problem(exc.status_code, f"Correct and send again: {names}.", fields, "The request is not valid")
+        return problem(exc.status_code, f"Correct and send again: {', '.join(fields)}.", fields)
     if isinstance(exc, exceptions.APIException):
-        return problem(exc.status_code, str(exc.detail))
+        return problem(exc.status_code, str(exc.detail), headers=_headers(exc))
+    if isinstance(exc, InterfaceError | OperationalError) and _passes(exc):
+        log.error("database_unavailable", exc_info=exc)
+        detail = "The database does not answer; nothing was saved. Try again in a few seconds."
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(RETRY_SECONDS)})
     return None
 
 
-def problem_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's exception handler. An unforeseen exception goes on to Django, which logs it and answers 500."""
-    body = _body_of(exc)
-    if body is None:
-        return None
+def _headers(exc: exceptions.APIException) -> dict[str, str]:
+    """What DRF noted on the exception for the answer's headers."""
     headers = {}
-    if isinstance(exc, exceptions.APIException):
-        if header := getattr(exc, "auth_header", None):
-            headers["WWW-Authenticate"] = header
-        if wait := getattr(exc, "wait", None):
-            headers["Retry-After"] = str(max(1, round(wait)))
-    set_rollback()
-    return Response(body, status=body["status"], headers=headers, content_type=CONTENT_TYPE)
+    if challenge := getattr(exc, "auth_header", None):
+        headers["WWW-Authenticate"] = str(challenge)
+    if wait := getattr(exc, "wait", None):
+        headers["Retry-After"] = str(math.ceil(wait))
+    return headers
 
 
-def _plain(status: HTTPStatus, detail: str) -> HttpResponse:
-    return JsonResponse(problem(status, detail), status=status, content_type=CONTENT_TYPE)
+def _passes(exc: Exception) -> bool:
+    """Whether a database error is an outage or a lost race, and not a fault of the statement."""
+    state = getattr(exc.__cause__, "sqlstate", None)
+    return (state[:2] if state else None) in PASSING
+
+
+# Django's own handlers. People at a page get a page; everything under /api/ gets a problem document.
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _plain(HTTPStatus.BAD_REQUEST, "The request could not be read.")
+    if not _is_api(request):
+        return defaults.bad_request(request, exception)
+    return problem(HTTPStatus.BAD_REQUEST, "The request could not be read.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _plain(HTTPStatus.NOT_FOUND, f"No page at {request.path}. The API is described at /api/v1/docs/.")
+    if not _is_api(request):
+        return defaults.page_not_found(request, exception)
+    detail = f"There is nothing at {shown(request.path)}. The API is described at /api/v1/docs/."
+    return problem(HTTPStatus.NOT_FOUND, detail)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    return _plain(HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here; nothing was saved. The log has it.")
+    if not _is_api(request):
+        return defaults.server_error(request)
+    return problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here; nothing was saved. The log has the reason."
+    )

@@ -1,38 +1,49 @@
-"""Filters of the lists. An unknown parameter is refused: a misspelt filter must not show everything."""
+"""Filters of the lists."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django import forms
-from django.contrib.postgres.search import SearchQuery
+from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import rest_framework as filters
 
-from memory.models import Contradiction, Interaction, Lesson, Outcome
-from memory.models.vocabulary import LessonState, Origin, OutcomeSource, Signal
+from memory.models import Contradiction, Fact, Interaction, Lesson, LessonDistillation, Outcome, Preference
+from memory.models.vocabulary import DistillationReason, DistillationState, LessonState, Origin, OutcomeSource, Signal
+from memory.services.fact import known
 
-PAGING = {"cursor", "page_size", "format"}
-
-
-class StrictFilterSet(filters.FilterSet):
-    """Refuses parameters that it does not know."""
-
-    def get_form_class(self) -> type[forms.Form]:
-        base: type[forms.Form] = super().get_form_class()
-        known = set(self.filters) | PAGING
-
-        class StrictForm(base):  # type: ignore[misc, valid-type]
-            def clean(self) -> dict[str, Any]:
-                cleaned: dict[str, Any] = super().clean()
-                for name in set(self.data) - known:
-                    self.errors[name] = self.error_class(
-                        [f"is not a parameter of this list; it knows {', '.join(sorted(known))}."]
-                    )
-                return cleaned
-
-        return StrictForm
+MAX_WORDS = 1000  # characters of a search in the lessons' text
 
 
-class InteractionFilter(StrictFilterSet):
+class WordFilter(filters.ChoiceFilter):
+    """One word of a closed vocabulary, which a refusal lists."""
+
+    def __init__(self, words: Iterable[str], **kwargs: Any) -> None:
+        listed = list(words)
+        sentence = f"choose one of {', '.join(listed)}."
+        super().__init__(
+            choices=[(word, word) for word in listed], error_messages={"invalid_choice": sentence}, **kwargs
+        )
+
+
+class TruthFilter(filters.BooleanFilter):
+    """`true` or `false`. Django's own filter takes any other word for no filter at all, and shows everything."""
+
+    field_class = forms.TypedChoiceField
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            choices=[("true", "true"), ("false", "false")],
+            coerce=lambda word: word == "true",
+            empty_value=None,
+            error_messages={"invalid_choice": "use true or false."},
+            widget=forms.TextInput,
+            **kwargs,
+        )
+
+
+class InteractionFilter(filters.FilterSet):
     project = filters.CharFilter(field_name="project__slug")
     session = filters.CharFilter(field_name="session__external_id")
     created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
@@ -43,25 +54,25 @@ class InteractionFilter(StrictFilterSet):
         fields: list[str] = []
 
 
-class OutcomeFilter(StrictFilterSet):
+class OutcomeFilter(filters.FilterSet):
     interaction = filters.UUIDFilter(field_name="interaction_id")
-    source = filters.ChoiceFilter(choices=OutcomeSource.choices)
-    signal = filters.ChoiceFilter(choices=Signal.choices)
-    credited = filters.BooleanFilter(field_name="credited_at", lookup_expr="isnull", exclude=True)
+    source = WordFilter(OutcomeSource.values)
+    signal = WordFilter(Signal.values)
+    credited = TruthFilter(field_name="credited_at", lookup_expr="isnull", exclude=True)
 
     class Meta:
         model = Outcome
         fields: list[str] = []
 
 
-class LessonFilter(StrictFilterSet):
-    state = filters.ChoiceFilter(choices=LessonState.choices)
-    origin = filters.ChoiceFilter(choices=Origin.choices)
-    q = filters.CharFilter(method="words", label="Words that the text has, in any form.")
+class LessonFilter(filters.FilterSet):
+    state = WordFilter(LessonState.values)
+    origin = WordFilter(Origin.values)
+    q = filters.CharFilter(method="words", max_length=MAX_WORDS, label="Words that the text has, in any form.")
     project = filters.CharFilter(method="learned_in", label="Slug of the project it was learned in.")
-    reviewed = filters.BooleanFilter(field_name="reviewed_at", lookup_expr="isnull", exclude=True)
-    has_contradiction = filters.BooleanFilter(method="contradicted")
-    ordering = filters.OrderingFilter(fields={"id": "created_at"}, label="created_at or -created_at.")
+    reviewed = TruthFilter(field_name="reviewed_at", lookup_expr="isnull", exclude=True)
+    has_contradiction = TruthFilter(method="contradicted")
+    ordering = WordFilter(["-created_at", "created_at"], method="ordered", label="Newest or oldest first.")
 
     class Meta:
         model = Lesson
@@ -77,3 +88,49 @@ class LessonFilter(StrictFilterSet):
     def contradicted(self, lessons: QuerySet[Lesson], name: str, value: bool) -> QuerySet[Lesson]:
         either = Q(first=OuterRef("pk")) | Q(second=OuterRef("pk"))
         return lessons.filter(Exists(Contradiction.objects.filter(either, verdict__isnull=True), negated=not value))
+
+    def ordered(self, lessons: QuerySet[Lesson], name: str, value: str) -> QuerySet[Lesson]:
+        """The list's pagination orders, since its cursor depends on the order."""
+        return lessons
+
+
+class PreferenceFilter(filters.FilterSet):
+    scope = filters.CharFilter(field_name="scope")
+    enabled = TruthFilter(field_name="enabled")
+
+    class Meta:
+        model = Preference
+        fields: list[str] = []
+
+
+class FactFilter(filters.FilterSet):
+    project = filters.CharFilter(field_name="project__slug")
+    key = filters.CharFilter(field_name="key")
+    q = filters.CharFilter(method="words", label="Words that the text has, in any form.")
+    as_of = filters.IsoDateTimeFilter(method="nothing", label="Only what was true then.")
+    believed_at = filters.IsoDateTimeFilter(method="nothing", label="As the store believed then; default: now.")
+
+    class Meta:
+        model = Fact
+        fields: list[str] = []
+
+    def words(self, found: QuerySet[Fact], name: str, value: str) -> QuerySet[Fact]:
+        query = SearchQuery(value, config="english", search_type="websearch")
+        return found.annotate(words=SearchVector("text", config="english")).filter(words=query)
+
+    def nothing(self, found: QuerySet[Fact], name: str, value: datetime) -> QuerySet[Fact]:
+        return found  # both times together decide: see `filter_queryset`
+
+    def filter_queryset(self, queryset: QuerySet[Fact]) -> QuerySet[Fact]:
+        found: QuerySet[Fact] = super().filter_queryset(queryset)
+        chosen = {name: self.form.cleaned_data.get(name) for name in ("as_of", "believed_at")}
+        return found.filter(pk__in=known(self.request.auth.account_id, **chosen).values("pk"))
+
+
+class DistillationFilter(filters.FilterSet):
+    state = WordFilter(DistillationState.values)
+    result_reason = WordFilter(DistillationReason.values)
+
+    class Meta:
+        model = LessonDistillation
+        fields: list[str] = []

@@ -20,11 +20,12 @@ class HasScope(BasePermission):
             raise NotAuthenticated("Send an API key as 'Authorization: Bearer <key>'.")
         needed = scope_of(view, request.method or "GET")
         if needed not in request.auth.scopes:
-            raise PermissionDenied(f"This needs a key with the scope '{needed}'; yours has {request.auth.scopes}.")
+            scopes = ", ".join(request.auth.scopes)
+            raise PermissionDenied(f"This needs a key with the scope '{needed}'; yours has {scopes}.")
         return True
 
 
 def scope_of(view: "APIView", method: str) -> str:
-    """The scope that a method of a view needs; HEAD and OPTIONS need what GET needs, or any write of the view."""
+    """The scope that a method of a view needs; HEAD, and a method that the view has not, need no more than another."""
     scopes: dict[str, str] = getattr(view, "scopes", {})
     return scopes.get(method) or scopes.get("GET") or next(iter(scopes.values()), "admin")

@@ -3,12 +3,15 @@
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.utils import OpenApiParameter
 
 PROBLEM = {
     "type": "object",
+    "description": "A problem document (RFC 9457).",
     "required": ["type", "title", "status", "detail"],
     "properties": {
-        "type": {"type": "string"},
+        "type": {"type": "string", "format": "uri-reference"},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "What is wrong and what to do about it."},
@@ -19,13 +22,28 @@ PROBLEM = {
         },
     },
 }
-ALWAYS = {401: "No valid API key", 403: "The key lacks the scope", 429: "Too many requests; see Retry-After"}
-BODY = {
-    400: "A field is wrong",
-    409: "Idempotency-Key used with another body, or the thing changed",
-    413: "Too large",
-    415: "Not JSON",
+ALWAYS = {
+    400: "A field or a parameter is wrong",
+    401: "No valid API key",
+    403: "The key lacks the scope",
+    429: "Too many requests; see Retry-After",
+    503: "The database does not answer; see Retry-After",
 }
+OF_A_PATH = {404: "Not in this account"}
+OF_A_BODY = {411: "No Content-Length", 413: "Too large", 415: "Not JSON"}
+OF_A_WRITE = {409: "Idempotency-Key used for another request, or the thing changed"}
+# RFC 9457 documents carry these headers with them.
+HEADERS = {
+    401: ("WWW-Authenticate", {"type": "string"}),
+    429: ("Retry-After", {"type": "integer", "minimum": 1}),
+    503: ("Retry-After", {"type": "integer", "minimum": 1}),
+}
+IDEMPOTENCY_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[ -~]+$"},
+    OpenApiParameter.HEADER,
+    description="The same key with the same body replays the first answer; with another body gives 409.",
+)
 
 
 class ProblemSchema(AutoSchema):
@@ -35,27 +53,37 @@ class ProblemSchema(AutoSchema):
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
-        words = {**ALWAYS, **(BODY if self.method in {"POST", "PATCH", "PUT"} else {400: "A parameter is wrong"})}
-        if "{" in self.path or "cursor" in str(operation.get("parameters")):
-            words[404] = "Not in this account"
-        for status, text in words.items():
-            operation["responses"].setdefault(str(status), _answer(text))
+        for status, text in self._problems().items():
+            operation["responses"].setdefault(str(status), self._answer(status, text))
         return operation
 
+    def _problems(self) -> dict[int, str]:
+        problems = dict(ALWAYS)
+        if "{" in self.path:
+            problems |= OF_A_PATH
+        if self.method in {"POST", "PATCH", "PUT"}:
+            problems |= OF_A_BODY
+        if self._writes():
+            problems |= OF_A_WRITE
+        return dict(sorted(problems.items()))
+
+    def _writes(self) -> bool:
+        """Whether the operation takes an Idempotency-Key: its view is a WriteView."""
+        return self.method not in {"GET", "HEAD"} and hasattr(self.view, "write")
+
     def get_override_parameters(self) -> list[Any]:
-        from drf_spectacular.utils import OpenApiParameter
+        return [IDEMPOTENCY_KEY] if self._writes() else []
 
-        if self.method not in {"POST", "PATCH", "DELETE"}:
-            return []
-        return [
-            OpenApiParameter(
-                "Idempotency-Key",
-                str,
-                OpenApiParameter.HEADER,
-                description="The same key with the same body replays the first answer; with another body gives 409.",
-            )
-        ]
-
-
-def _answer(text: str) -> dict[str, Any]:
-    return {"description": text, "content": {"application/problem+json": {"schema": PROBLEM}}}
+    def _answer(self, status: int, text: str) -> dict[str, Any]:
+        component = ResolvedComponent(
+            name="Problem", type=ResolvedComponent.SCHEMA, object=ProblemSchema, schema=PROBLEM
+        )
+        self.registry.register_on_missing(component)
+        answer: dict[str, Any] = {
+            "description": text,
+            "content": {"application/problem+json": {"schema": component.ref}},
+        }
+        if status in HEADERS:
+            name, schema = HEADERS[status]
+            answer["headers"] = {name: {"schema": schema, "required": True}}
+        return answer

@@ -6,10 +6,10 @@ from django.core.validators import RegexValidator
 from rest_framework import serializers
 
 from memory.api.parameters import MAX_NAMED
-from memory.models import Fact, Interaction, Lesson, Outcome, Preference, TrustEvent
+from memory.models import Fact, Interaction, Lesson, Outcome, Preference
 from memory.models.scope import SLUG, SLUG_WORDS
 from memory.models.vocabulary import Signal
-from memory.search import Found
+from memory.search import Candidate, Found
 
 MAX_TASK = 20_000  # characters
 MAX_RESPONSE = 200_000
@@ -225,85 +225,11 @@ class NeighbourSerializer(serializers.Serializer[Any]):
     similarity = serializers.FloatField()
 
 
-class GateSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    value = serializers.FloatField()
-    threshold = serializers.FloatField()
-    passed = serializers.BooleanField()
-    words = serializers.CharField()
-
-
-class EvidenceRowSerializer(serializers.Serializer[Any]):
-    interaction = serializers.UUIDField()
-    task = serializers.CharField(help_text="First digits of the task's digest; equal for equal tasks.")
-    source = serializers.CharField()  # type: ignore[assignment]  # a wire name that DRF uses for itself
-    signal = serializers.CharField()
-    reward = serializers.FloatField()
-    exposure = serializers.CharField()
-    cohort = serializers.IntegerField(help_text="Lessons handed out together.")
-    at = serializers.DateTimeField()
-    share = serializers.FloatField(required=False, help_text="`reference`: what this loss is worth, 1 / cohort.")
-    rate = serializers.FloatField(required=False, help_text="`trial`: the judge's loss rate without the lesson.")
-    task_factor = serializers.FloatField(required=False, help_text="`trial`: how much harder the task is.")
-    peer_factor = serializers.FloatField(required=False, help_text="`trial`: what the others handed out add.")
-    niche_factor = serializers.FloatField(required=False, help_text="`trial`: what such work loses without it.")
-    expected = serializers.FloatField(required=False, help_text="`trial`: the loss to expect if it did nothing.")
-    odds = serializers.FloatField(required=False, help_text="`trial`: the odds after this row.")
-
-
-class TallySerializer(serializers.Serializer[Any]):
-    lost = serializers.IntegerField()
-    n = serializers.IntegerField()
-    expected = serializers.FloatField()
-
-
-class EvidenceSerializer(serializers.Serializer[Any]):
-    lesson = serializers.UUIDField()
-    state = serializers.CharField()
-    policy = serializers.CharField()
-    constants = serializers.DictField()
-    words = serializers.ListField(child=serializers.CharField(), help_text="The standing in sentences.")
-    wins = serializers.IntegerField()
-    losses = serializers.IntegerField()
-    quarantined_at = serializers.DateTimeField(allow_null=True)
-    gates = GateSerializer(many=True)
-    on_trial = serializers.BooleanField(help_text="A coin decides whether it is served.")
-    band = serializers.DictField(required=False, help_text="`reference`: lessons scored as often.")
-    epoch = serializers.DictField(required=False, help_text="`reference`: the losses since the last win.")
-    p_value = serializers.FloatField(required=False, allow_null=True, help_text="`reference`: rate ** share.")
-    odds = serializers.FloatField(required=False, help_text="`trial`: for doing harm against doing nothing.")
-    loss_tasks = serializers.IntegerField(required=False, help_text="`trial`: different tasks lost with it.")
-    enough_to_judge = serializers.BooleanField(required=False, help_text="`trial`: whether the counts say much.")
-    with_it = TallySerializer(required=False, help_text="`trial`: over the most incriminating stretch.")
-    without_it = serializers.DictField(
-        child=TallySerializer(), required=False, help_text="`trial`: when a coin or quarantine left it out."
-    )
-    rows = EvidenceRowSerializer(many=True, help_text="The rows that the decision rests on, in your account.")
-    rows_elsewhere = serializers.IntegerField(help_text="Such rows in other accounts, as a count.")
-
-
-class TrustEventSerializer(serializers.ModelSerializer[TrustEvent]):
-    evidence = serializers.SerializerMethodField()
-
-    class Meta:
-        model = TrustEvent
-        fields = ("id", "kind", "evidence", "actor", "created_at")
-
-    def get_evidence(self, event: TrustEvent) -> dict[str, Any]:
-        """The evidence with rows of other accounts reduced to a count."""
-        return confined(event.evidence, self.context["account_id"])
-
-
-def confined(evidence: dict[str, Any], account_id: Any) -> dict[str, Any]:
-    """Evidence as one account may see it: another account's rows become a count."""
-    shown = dict(evidence)
-    if "rows" in evidence:
-        own = [row for row in evidence["rows"] if row["account"] == str(account_id)]
-        shown["rows"] = [{key: value for key, value in row.items() if key != "account"} for row in own]
-        shown["rows_elsewhere"] = len(evidence["rows"]) - len(own)
-    if "interaction" in evidence:
-        shown.pop("interaction")  # it may be another account's
-    return shown
+def standing_of(candidate: Candidate) -> str:
+    """On what terms a lesson is handed out."""
+    if candidate.state == "quarantined":
+        return "probation"
+    return "trial" if candidate.on_trial else "active"
 
 
 def handed_out(found: Found) -> dict[str, Any]:

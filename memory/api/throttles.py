@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import structlog
+from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
@@ -11,6 +13,8 @@ from memory.models import ApiKey
 
 if TYPE_CHECKING:  # DRF's settings load this module while its views are half loaded
     from rest_framework.views import APIView
+
+log = structlog.get_logger(__name__)
 
 
 class KeyThrottle(SimpleRateThrottle):
@@ -22,11 +26,20 @@ class KeyThrottle(SimpleRateThrottle):
         """The rate depends on the view, so it is read when the request is known."""
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
+        """Counts the request. Without its counters the store goes on working: a lost outcome would cost more."""
         self.scope = scope_of(view, request.method or "GET")
         settings = conf.current()
         self.rate = settings.throttle_loop if self.scope == "loop" else settings.throttle_read
         self.num_requests, self.duration = self.parse_rate(self.rate)
-        return bool(super().allow_request(request, view))
+        try:
+            return bool(super().allow_request(request, view))
+        except RedisError as error:
+            log.warning("throttle_unavailable", error=type(error).__name__)
+            return True
+
+    def wait(self) -> float:
+        """Seconds until the next request may come; a whole period where a lowered rate leaves none in sight."""
+        return super().wait() or float(self.duration or 1)
 
     def get_cache_key(self, request: Request, view: "APIView") -> str | None:
         if not isinstance(request.auth, ApiKey):

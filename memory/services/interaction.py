@@ -12,7 +12,9 @@ from pgvector import HalfVector
 from memory.errors import Conflict, NotFound
 from memory.models import Account, ApiKey, Fact, Interaction, Preference, Project, Session
 from memory.search import EmbeddedQuery
+from memory.services import distillation
 from memory.services.caller import Caller
+from memory.services.preference import learn
 from memory.services.retrieval import HandedOut, hand_out
 
 
@@ -63,6 +65,7 @@ def start(caller: Caller, request: Start, query: EmbeddedQuery | None) -> Starte
         space=query.space if query is not None and embedded else None,
     )
     interaction.save(force_insert=True)
+    learn(interaction)
     if query is None:
         handed_out = HandedOut(lessons=(), context="", mode="none")
     else:
@@ -126,9 +129,12 @@ class Finish:
     changes: dict[str, object]  # of response, tokens_in, tokens_out, token_source
 
 
+@transaction.atomic
 def finish(caller: Caller, interaction_id: UUID, request: Finish) -> Interaction:
     """Writes the named fields and no others. Raises NotFound for another account's interaction."""
     changed = Interaction.objects.filter(pk=interaction_id, account_id=caller.account_id).update(**request.changes)
     if not changed:
         raise NotFound("There is no such interaction in your account.")
+    if "response" in request.changes:
+        distillation.consider(interaction_id)
     return Interaction.objects.get(pk=interaction_id)

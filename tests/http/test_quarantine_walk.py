@@ -39,9 +39,7 @@ def quarantine(agent: Agent, lesson: Lesson) -> None:
 def test_five_failures_on_several_tasks_take_a_lesson_out_of_retrieval(agent: Agent, lesson: Callable) -> None:
     bad = lesson(TEXT)
     quarantine(agent, bad)
-    looked_up = agent.client.post(
-        "/api/v1/retrieve/", {"task": TASK.format(0), "explain": True}, format="json"
-    ).json()
+    looked_up = agent.client.post("/api/v1/retrieve/", {"task": TASK.format(0), "explain": True}, format="json").json()
     assert looked_up["lessons"] == []
     assert [(c["id"], c["reason"]) for c in looked_up["explain"]] == [(str(bad.pk), "quarantined")]
     assert LessonTombstone.objects.get().reason == "quarantined"

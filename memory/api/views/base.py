@@ -1,13 +1,18 @@
-"""What the writing endpoints share: validation, one transaction, and the Idempotency-Key."""
+"""What the endpoints share: rights, parameters, validation, one transaction, and the Idempotency-Key."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
+from django.db import transaction
 from rest_framework import serializers
+from rest_framework.exceptions import APIException
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from memory.api.parameters import check_parameters
 from memory.errors import Invalid
 from memory.models import ApiKey
 from memory.services.caller import Caller
@@ -40,10 +45,37 @@ def idempotency_key(request: Request) -> str | None:
     return key
 
 
+class LengthRequired(APIException):
+    """A body in chunks would be read as no body at all."""
+
+    status_code = 411
+    default_detail = "Send the body with a Content-Length, not in chunks."
+    default_code = "length_required"
+
+
+class JSONOnly(DefaultContentNegotiation):
+    """Answers are JSON whatever Accept says (RFC 9110, 12.5.1): an agent's odd header is no reason to refuse it."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        renderer = renderers[0]
+        return renderer, renderer.media_type
+
+
 class ScopedView(APIView):
     """Base of every view behind a key."""
 
-    scopes: ClassVar[dict[str, str]] = {"GET": "read", "POST": "loop", "PATCH": "loop"}
+    scopes: ClassVar[dict[str, str]] = {"GET": "read"}  # of the key, by method
+    content_negotiation_class = JSONOnly
+    metadata_class = None  # no OPTIONS: the OpenAPI document describes each operation
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who may call, then what the call may carry."""
+        super().initial(request, *args, **kwargs)
+        check_parameters(request, self)
+        if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
+            raise LengthRequired
 
     @property
     def caller(self) -> Caller:
@@ -57,12 +89,17 @@ class WriteView(ScopedView):
     """Base of the views that write."""
 
     def write(self, request: Request, act: Callable[[], Answer]) -> Response:
-        """Runs `act`, once for each Idempotency-Key."""
+        """Runs `act` and renders its answer in one transaction, once for each Idempotency-Key.
+
+        The same key from another judge is another request: a machine must not be told that what it reports was
+        recorded because a caller reported it.
+        """
         key = idempotency_key(request)
         if key is None:
-            answer = act()
+            with transaction.atomic():
+                answer = act()
         else:
-            digest = body_digest(request.method or "", request.path, request.data)
+            digest = body_digest(request.method or "", request.path, [self.caller.source, request.data])
             answer = once(self.caller.account_id, key, digest, act)
         headers = {"Idempotency-Replayed": "true"} if answer.replayed else {}
         return Response(answer.body, status=answer.status, headers=headers)

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import structlog
 from celery import current_app
-from django.db import DatabaseError, connection
+from django.db import Error as DatabaseFailure
+from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
+from memory.api.views.plain import read_only
 from memory.embedding.active import provider, usable_space
 from memory.errors import EmbeddingUnavailable
 
@@ -18,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 @never_cache
-@require_safe
+@read_only
 def healthz(request: HttpRequest) -> JsonResponse:
     """The process answers."""
     return JsonResponse({"status": "ok"})
@@ -63,14 +64,14 @@ CHECKS: dict[str, Callable[[], str]] = {
 
 
 @never_cache
-@require_safe
+@read_only
 def readyz(request: HttpRequest) -> JsonResponse:
     """Database, migrations, broker and embedding model; 503 names what failed and what to do."""
     parts: dict[str, str] = {}
     for name, check in CHECKS.items():
         try:
             parts[name] = check() or "ok"
-        except DatabaseError as error:
+        except DatabaseFailure as error:
             log.warning("database_unavailable", check=name, error=type(error).__name__)
             parts[name] = "The database does not answer."
     ready = all(word == "ok" for word in parts.values())

@@ -9,6 +9,7 @@ from rest_framework.generics import ListAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memory.api import evidence
 from memory.api import serializers as wire
 from memory.api.filters import LessonFilter
 from memory.api.pagination import CreatedPagination
@@ -51,17 +52,18 @@ class LessonView(ScopedView):
 class LessonEvidenceView(ScopedView):
     """Why a lesson is where it is."""
 
-    @extend_schema(responses=wire.EvidenceSerializer)
+    @extend_schema(responses=evidence.EvidenceSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
         """Every gate with its value and threshold, the losses with their cohorts, and the standing in words."""
         lesson = lesson_for(self.caller.account_id, pk)
-        return Response(wire.EvidenceSerializer(wire.confined(evidence_of(lesson), self.caller.account_id)).data)
+        shown = evidence.confined(evidence_of(lesson), self.caller.account_id)
+        return Response(evidence.EvidenceSerializer(shown).data)
 
 
 class LessonHistoryView(ScopedView, ListAPIView[TrustEvent]):
     """What happened to a lesson's standing, newest first."""
 
-    serializer_class = wire.TrustEventSerializer
+    serializer_class = evidence.TrustEventSerializer
     filter_backends = ()
 
     def get_queryset(self) -> QuerySet[TrustEvent]:

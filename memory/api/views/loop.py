@@ -25,13 +25,15 @@ from memory.services.retrieval import look_up
 class InteractionsView(WriteView, ListAPIView[Interaction]):
     """Interactions of the key's account."""
 
+    scopes = {"GET": "read", "POST": "loop"}
     serializer_class = wire.InteractionSerializer
     filterset_class = InteractionFilter
 
     def get_queryset(self) -> QuerySet[Interaction]:
         if getattr(self, "swagger_fake_view", False):
             return Interaction.objects.none()
-        return Interaction.objects.filter(account_id=self.caller.account_id).select_related("project", "session")
+        own = Interaction.objects.filter(account_id=self.caller.account_id)
+        return own.select_related("project", "session").defer("task_embedding")
 
     @extend_schema(request=wire.StartSerializer, responses={201: wire.StartedSerializer})
     def post(self, request: Request) -> Response:
@@ -62,12 +64,13 @@ def _started(started: interactions.Started) -> dict[str, Any]:
 class InteractionView(WriteView, RetrieveAPIView[Interaction]):
     """One interaction of the key's account."""
 
+    scopes = {"GET": "read", "PATCH": "loop"}
     serializer_class = wire.InteractionSerializer
     queryset = Interaction.objects.all()
 
     def get_object(self) -> Interaction:
-        found = Interaction.objects.filter(pk=self.kwargs["pk"], account_id=self.caller.account_id)
-        interaction = found.select_related("project", "session").first()
+        own = Interaction.objects.filter(pk=self.kwargs["pk"], account_id=self.caller.account_id)
+        interaction = own.select_related("project", "session").defer("task_embedding").first()
         if interaction is None:
             raise NotFound("There is no such interaction in your account.")
         return interaction
@@ -86,6 +89,8 @@ class InteractionView(WriteView, RetrieveAPIView[Interaction]):
 
 class InteractionOutcomesView(WriteView):
     """Outcomes of one interaction."""
+
+    scopes = {"POST": "loop"}
 
     @extend_schema(
         request=wire.ReportSerializer, responses={200: wire.ReportedSerializer, 201: wire.ReportedSerializer}
@@ -115,6 +120,8 @@ class OutcomesView(ScopedView, ListAPIView[Outcome]):
 
 class RetrieveView(ScopedView):
     """Looking lessons up without consequences."""
+
+    scopes = {"POST": "loop"}
 
     @extend_schema(request=wire.RetrieveSerializer, responses={200: wire.LookedUpSerializer})
     def post(self, request: Request) -> Response:

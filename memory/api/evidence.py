@@ -1,0 +1,102 @@
+"""A lesson's evidence over the wire. Rows of other accounts become a count: never their task, response or ids."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from memory.models import TrustEvent
+
+
+class GateSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    value = serializers.FloatField()
+    threshold = serializers.FloatField()
+    passed = serializers.BooleanField()
+    words = serializers.CharField()
+
+
+class EvidenceRowSerializer(serializers.Serializer[Any]):
+    interaction = serializers.UUIDField()
+    task = serializers.CharField(help_text="First digits of the task's digest; equal for equal tasks.")
+    source = serializers.CharField()  # type: ignore[assignment]  # a wire name that DRF uses for itself
+    signal = serializers.CharField()
+    reward = serializers.FloatField()
+    exposure = serializers.CharField()
+    cohort = serializers.IntegerField(help_text="Lessons handed out together.")
+    at = serializers.DateTimeField()
+    share = serializers.FloatField(
+        required=False, help_text="`reference`: what this loss is worth against this lesson, 1 / cohort."
+    )
+    expected = serializers.FloatField(
+        required=False, help_text="`trial`: probability of a loss if the lesson did nothing; odds(rate) times factors."
+    )
+    rate = serializers.FloatField(required=False)
+    task_factor = serializers.FloatField(required=False)
+    peer_factor = serializers.FloatField(required=False)
+    niche_factor = serializers.FloatField(required=False)
+    odds = serializers.FloatField(required=False, help_text="`trial`: the ledger's odds after this row.")
+
+
+class ComparisonSerializer(serializers.Serializer[Any]):
+    """How much work was lost, and how much was to be expected."""
+
+    n = serializers.IntegerField()
+    lost = serializers.IntegerField()
+    expected = serializers.FloatField()
+
+
+class ControlsSerializer(serializers.Serializer[Any]):
+    """Work that the lesson was left out of, by what left it out."""
+
+    coin = ComparisonSerializer(required=False)
+    quarantine = ComparisonSerializer(required=False)
+
+
+class EvidenceSerializer(serializers.Serializer[Any]):
+    lesson = serializers.UUIDField()
+    state = serializers.CharField()
+    on_trial = serializers.BooleanField(help_text="A coin decides whether it is handed out.")
+    quarantined_at = serializers.DateTimeField(allow_null=True)
+    words = serializers.ListField(child=serializers.CharField(), help_text="The standing in sentences.")
+    wins = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    policy = serializers.CharField(help_text="`trial` or `reference`; some figures belong to one of them.")
+    constants = serializers.DictField()
+    gates = GateSerializer(many=True)
+    odds = serializers.FloatField(
+        required=False,
+        help_text="`trial`: how many times likelier the record is if the lesson multiplies the odds of losing.",
+    )
+    loss_tasks = serializers.IntegerField(required=False, help_text="`trial`: tasks among the losses.")
+    enough_to_judge = serializers.BooleanField(required=False, help_text="`trial`: servings that the eye could judge.")
+    with_it = ComparisonSerializer(required=False, help_text="`trial`: the most incriminating stretch.")
+    without_it = ControlsSerializer(required=False, help_text="`trial`: the controls.")
+    epoch = serializers.DictField(required=False, help_text="`reference`: the losses since the last win.")
+    band = serializers.DictField(required=False, help_text="`reference`: loss rate of lessons scored as often.")
+    p_value = serializers.FloatField(required=False, allow_null=True, help_text="`reference`.")
+    rows = EvidenceRowSerializer(many=True, help_text="The rows that the decision rests on, of your account.")
+    rows_elsewhere = serializers.IntegerField(help_text="Such rows of other accounts, as a count.")
+
+
+class TrustEventSerializer(serializers.ModelSerializer[TrustEvent]):
+    evidence = serializers.SerializerMethodField()
+
+    class Meta:
+        model = TrustEvent
+        fields = ("id", "kind", "evidence", "actor", "created_at")
+
+    def get_evidence(self, event: TrustEvent) -> dict[str, Any]:
+        """The evidence with rows of other accounts reduced to a count."""
+        return confined(event.evidence, self.context["account_id"])
+
+
+def confined(evidence: dict[str, Any], account_id: Any) -> dict[str, Any]:
+    """Evidence as one account may see it: another account's rows become a count."""
+    shown = dict(evidence)
+    if "rows" in evidence:
+        own = [row for row in evidence["rows"] if row["account"] == str(account_id)]
+        shown["rows"] = [{key: value for key, value in row.items() if key != "account"} for row in own]
+        shown["rows_elsewhere"] = len(evidence["rows"]) - len(own)
+    if "interaction" in evidence:
+        shown.pop("interaction")  # it may be another account's
+    return shown
