@@ -123,7 +123,7 @@ def _first(interaction: Interaction, scope: UUID | None, decided: Outcome, usage
     for usage in usages:
         _expect(usage, _expectation(before, usage, cohort))
     _write_outcome(row, decided, usages)
-    sums.add(_contribution(row, decided, usages))
+    sums.add(contribution(row, decided, usages))
 
 
 def _expectation(before: sums.Sums, usage: LessonUsage, cohort: tuple[UUID, ...]) -> Expectation:
@@ -151,7 +151,7 @@ def _expect(usage: LessonUsage, e: Expectation) -> None:
 def _correct(row: Credit, decided: Outcome | None, usages: list[LessonUsage]) -> None:
     """Another outcome decides now: the sums move from the old source to the new; place, b and expectations stay."""
     if row.outcome is not None:
-        sums.take_back(_contribution(row, row.outcome, usages))
+        sums.take_back(contribution(row, row.outcome, usages))
     if decided is None:
         row.outcome, row.y, row.weight = None, None, Decimal(0)
     else:
@@ -159,10 +159,11 @@ def _correct(row: Credit, decided: Outcome | None, usages: list[LessonUsage]) ->
     row.save(update_fields=["outcome", "source", "y", "weight"])
     _write_outcome(row, decided, usages)
     if decided is not None:
-        sums.add(_contribution(row, decided, usages))
+        sums.add(contribution(row, decided, usages))
 
 
-def _contribution(row: Credit, outcome: Outcome, usages: Sequence[LessonUsage]) -> sums.Contribution:
+def contribution(row: Credit, outcome: Outcome, usages: Sequence[LessonUsage]) -> sums.Contribution:
+    """What a credited interaction adds to the sums with these exposures."""
     assert row.y is not None
     return sums.Contribution(
         account_id=row.account_id,

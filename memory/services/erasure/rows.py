@@ -1,0 +1,42 @@
+"""Deleting rows by table, counted; and taking references out of journals that stay."""
+
+from collections import Counter
+from collections.abc import Collection
+from uuid import UUID
+
+from memory.models.sql import execute
+
+
+def delete(counts: Counter[str], table: str, where: str, values: Collection[UUID] | Collection[str]) -> None:
+    """Deletes the rows of a table where `where` holds; its one parameter is the collection."""
+    counts[table] += execute(f"DELETE FROM {table} WHERE {where}", [list(values)])
+
+
+def scrub_journals(counts: Counter[str], interactions: Collection[UUID]) -> None:
+    """Takes the interactions' rows out of the evidence of trust events about lessons that stay."""
+    ids = [str(i) for i in interactions]
+    counts["trust_event (rows of evidence)"] += execute(
+        """
+        UPDATE trust_event e SET evidence = jsonb_set(e.evidence, '{rows}', coalesce((
+            SELECT jsonb_agg(r) FROM jsonb_array_elements(e.evidence -> 'rows') r
+            WHERE NOT r ->> 'interaction' = ANY(%(ids)s)
+        ), '[]'))
+        WHERE jsonb_path_exists(e.evidence, '$.rows[*].interaction ? (@ != "")')
+            AND EXISTS (SELECT 1 FROM jsonb_array_elements(e.evidence -> 'rows') r
+                WHERE r ->> 'interaction' = ANY(%(ids)s))
+        """,
+        {"ids": ids},
+    )
+    counts["trust_event (rows of evidence)"] += execute(
+        "UPDATE trust_event SET evidence = evidence - 'interaction' WHERE evidence ->> 'interaction' = ANY(%s)", [ids]
+    )
+
+
+def forget_subjects(counts: Counter[str], subjects: Collection[UUID]) -> None:
+    """Deletes what people wrote and were asked about these subjects."""
+    ids = list(subjects)
+    for table in ("review_item", "comment", "second_opinion"):
+        delete(counts, table, "subject = ANY(%s)", ids)
+    # An undo refers to what it undoes: the later row goes first.
+    delete(counts, "adjudication", "subject = ANY(%s) AND reverts_id IS NOT NULL", ids)
+    delete(counts, "adjudication", "subject = ANY(%s)", ids)

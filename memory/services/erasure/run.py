@@ -1,0 +1,115 @@
+"""The transaction around an erasure, its record, and the ledger outside the database."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from memory import conf
+from memory.errors import Invalid, NotFound
+from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Project
+from memory.models.scope import scoped
+from memory.models.sql import fetch
+from memory.search.support import samples
+from memory.services.erasure import account, interaction, lesson
+from memory.services.erasure.fact import erase_fact
+from memory.services.scoping import lesson_account
+from memory.services.standing import lock_all
+
+Counts = Counter[str]  # rows gone, by table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erased:
+    """What went, or would go."""
+
+    kind: str
+    subject: UUID
+    counts: dict[str, int]  # rows by table
+    dry_run: bool
+
+
+# What can be erased, by the function that does it.
+KINDS: dict[str, Callable[[UUID, Counts], None]] = {
+    "interaction": interaction.erase_interaction,
+    "lesson": lesson.erase_lesson,
+    "fact": erase_fact,
+    "project": account.erase_project,
+    "account": account.erase_account,
+}
+
+
+def erase(kind: str, subject: UUID, *, account_id: UUID | None, actor: str, dry_run: bool = False) -> Erased:
+    """Erases one record with all that came from it, in one transaction.
+
+    `account_id` confines the caller; None is an operator, who may erase anything. Raises Invalid for an unknown kind,
+    and NotFound for what does not exist in the account.
+    """
+    if kind not in KINDS:
+        raise Invalid.field("kind", f"choose one of {', '.join(KINDS)}.")
+    counts: Counts = Counter()
+    with transaction.atomic():
+        lock_all()  # no credit is under way, and none begins, until this has committed
+        _require(kind, subject, account_id)
+        # The append-only triggers let through the transaction that this names, and no other.
+        fetch("SELECT set_config('sonder.erasure', pg_current_xact_id()::text, true)")
+        KINDS[kind](subject, counts)
+        fetch("SELECT set_config('sonder.erasure', '', true)")
+        found = {table: n for table, n in sorted(counts.items()) if n}
+        if dry_run:
+            transaction.set_rollback(True)
+        else:
+            record = ErasureRecord.objects.create(kind=kind, subject=subject, counts=found, actor=actor)
+            transaction.on_commit(lambda: _after(record))
+    return Erased(kind=kind, subject=subject, counts=found, dry_run=dry_run)
+
+
+def _require(kind: str, subject: UUID, account_id: UUID | None) -> None:
+    if not _exists(kind, subject, account_id):
+        raise NotFound(f"There is no such {kind} in your scope.")
+
+
+def _exists(kind: str, subject: UUID, account_id: UUID | None) -> bool:
+    if kind == "account":
+        return account_id in (None, subject) and Account.objects.filter(pk=subject).exists()
+    if kind == "lesson":
+        found = Lesson.objects.filter(pk=subject)
+        return (found if account_id is None else found.filter(scoped(lesson_account(account_id)))).exists()
+    own = {"pk": subject} if account_id is None else {"pk": subject, "account_id": account_id}
+    return {
+        "interaction": Interaction.objects.filter(**own),
+        "fact": Fact.objects.filter(**own),
+        "project": Project.objects.filter(**own),
+    }[kind].exists()
+
+
+def _after(record: ErasureRecord) -> None:
+    """Once it is committed: caches forget, and the ledger outside the database learns of it."""
+    samples.forget()
+    path = ledger_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = {"kind": record.kind, "subject": str(record.subject), "at": timezone.now().isoformat()}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def ledger_path() -> Path:
+    """The file that says what was erased, content-free; a backup that is restored is held against it."""
+    return Path(conf.current().var) / "erasures.ndjson"
+
+
+def read_ledger() -> Iterator[tuple[str, UUID, datetime]]:
+    """Kind, subject and time of every erasure that the ledger knows, oldest first."""
+    try:
+        lines = ledger_path().read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        entry = json.loads(line)
+        yield entry["kind"], UUID(entry["subject"]), datetime.fromisoformat(entry["at"])

@@ -1,0 +1,261 @@
+"""What is erased is gone, with every copy; what did not come from it stays; nothing brings it back."""
+
+import json
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from memory.errors import NotFound
+from memory.models import (
+    Account,
+    Comment,
+    Credit,
+    ErasureRecord,
+    Fact,
+    IdempotencyRecord,
+    Interaction,
+    Lesson,
+    LessonDistillation,
+    LessonEmbedding,
+    LessonStanding,
+    LessonTombstone,
+    LessonUsage,
+    Outcome,
+    Preference,
+    ReviewItem,
+    TrustEvent,
+)
+from memory.models.sql import execute, fetch
+from memory.rules.text import digest
+from memory.services.credit import credit
+from memory.services.erasure import erase, ledger_path, read_ledger
+from memory.services.fact import Correction, NewFact, correct, record
+from memory.services.space import embed_pending
+from memory.services.standing import differences
+from tests.conftest import Agent
+from tests.http.test_quarantine_walk import TASK, TEXT, quarantine, report, start
+from tests.services.play import make_callers, make_lessons, say, serve
+
+pytestmark = pytest.mark.django_db
+SECRET = "zanzibar-quokka-5571"
+TEXT_TABLES = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
+
+
+@pytest.fixture(autouse=True)
+def own_ledger(settings, tmp_path) -> None:
+    settings.SONDER_VAR = str(tmp_path)
+
+
+def places(word: str) -> list[tuple[str, str]]:
+    """Every column of every table that holds the word."""
+    found = []
+    for table, column in fetch(TEXT_TABLES):
+        (hit,) = fetch(f'SELECT EXISTS (SELECT 1 FROM "{table}" WHERE "{column}"::text LIKE %s)', [f"%{word}%"])
+        if hit[0]:
+            found.append((table, column))
+    return found
+
+
+def gone(subject: UUID) -> list[tuple[str, str]]:
+    """Where a uuid still stands, but for the record of its erasure."""
+    return [place for place in places(str(subject)) if place[0] != "erasure_record"]
+
+
+def learned_from(interaction: Interaction, text: str) -> Lesson:
+    """A lesson as distillation leaves it."""
+    lesson = Lesson.objects.create(
+        text=text,
+        text_sha256=digest(text),
+        origin="distilled",
+        state="active",
+        identifiers="",
+        source_interaction=interaction.pk,
+    )
+    embed_pending()
+    return lesson
+
+
+class TestAnInteraction:
+    def test_takes_everything_that_came_from_it_and_leaves_its_sibling(self, agent: Agent, operator) -> None:
+        first = start(agent, f"I prefer {SECRET} over tabs.", session="talk", project="api")
+        agent.client.patch(f"/api/v1/interactions/{first['id']}/", {"response": f"Say {SECRET}."}, format="json")
+        report(agent, first["id"], "used")
+        source = Interaction.objects.get(pk=first["id"])
+        lesson = learned_from(source, f"Always call `{SECRET}()` before closing the file.")
+        LessonTombstone.objects.create(
+            text_sha256="a" * 64, signature_version=1, mac_key_id="k", reason="superseded",
+            source_lesson=lesson.pk, source_interaction=source.pk,
+        )  # fmt: skip
+        ReviewItem.objects.create(kind="new_lesson", subject=lesson.pk, priority=1, status="open")
+        Comment.objects.create(subject=lesson.pk, author=operator, text=f"About {SECRET}.")
+        TrustEvent.objects.create(lesson=lesson.pk, kind="approved", evidence={"note": SECRET}, actor="system")
+        second = start(agent, f"use {SECRET} again, differently", project="api")
+        assert [found["id"] for found in second["lessons"]] == [str(lesson.pk)]
+        report(agent, second["id"], "used")
+
+        assert {table for table, _ in places(SECRET)} >= {"interaction", "lesson", "preference", "comment"}
+        erased = erase("interaction", source.pk, account_id=agent.account.pk, actor="system")
+
+        assert gone(source.pk) == gone(lesson.pk) == []
+        assert places(SECRET) == [("interaction", "task")], "only the sibling's own words are left"
+        assert erased.counts["lesson"] == erased.counts["preference"] == erased.counts["interaction"] == 1
+        assert Interaction.objects.get().pk == UUID(second["id"])
+        assert Outcome.objects.count() == Credit.objects.count() == 1
+        assert differences() == []
+
+    def test_leaves_other_lessons_where_they_are_and_their_sums_exact(self, account, agent) -> None:
+        callers, lessons = make_callers(account), make_lessons(3)
+        works = [serve(account, f"task {n}", lessons[:2], lessons[2:]) for n in range(4)]
+        for work in works:
+            say(callers["caller"], work.pk, "failed")
+            credit(work.pk)
+        erase("interaction", works[0].pk, account_id=None, actor="system")
+        assert Lesson.objects.count() == 3
+        assert differences() == []
+        assert set(LessonStanding.objects.values_list("losses", flat=True)) == {0, 3}
+
+    def test_reaches_the_journals_of_lessons_that_stay(self, agent: Agent, lesson: Callable) -> None:
+        bad = lesson(TEXT)
+        quarantine(agent, bad)
+        (event,) = TrustEvent.objects.filter(kind="quarantined")
+        victim = UUID(event.evidence["rows"][0]["interaction"])
+        erase("interaction", victim, account_id=None, actor="system")
+        event.refresh_from_db()
+        assert len(event.evidence["rows"]) == 4
+        assert gone(victim) == []
+
+    def test_frees_a_lesson_whose_quarantine_no_longer_holds_without_it(self, agent: Agent, lesson: Callable) -> None:
+        bad = lesson(TEXT)
+        quarantine(agent, bad)
+        erase("interaction", Interaction.objects.earliest("id").pk, account_id=None, actor="system")
+        bad.refresh_from_db()
+        assert bad.state == "active"
+        assert not LessonTombstone.objects.exists()
+
+    def test_is_safe_against_work_that_was_queued_before(self, agent: Agent) -> None:
+        work = start(agent, "anything")
+        agent.client.post(f"/api/v1/interactions/{work['id']}/outcomes/", {"signal": "used"}, format="json")
+        erase("interaction", UUID(work["id"]), account_id=None, actor="system")
+        assert credit(UUID(work["id"])) is None
+        assert not Credit.objects.exists()
+
+    def test_forgets_the_answers_that_were_kept_for_a_replay(self, agent: Agent) -> None:
+        body = {"task": f"about {SECRET}"}
+        agent.client.post("/api/v1/interactions/", body, format="json", headers={"Idempotency-Key": "k"})
+        assert IdempotencyRecord.objects.count() == 1
+        erase("interaction", Interaction.objects.get().pk, account_id=None, actor="system")
+        assert not IdempotencyRecord.objects.exists()
+
+
+class TestALesson:
+    def test_goes_with_its_wordings_vectors_exposures_and_contexts(self, agent: Agent, lesson: Callable) -> None:
+        kept = lesson("Close every cursor before you commit the transaction in psycopg.")
+        bad = lesson(f"Call `{SECRET}()` before you commit the transaction in psycopg.")
+        later = lesson(f"Call `{SECRET}()` after you commit the transaction in psycopg.")
+        Lesson.objects.filter(pk=later.pk).update(supersedes=bad.pk)
+        work = start(agent, f"commit the transaction in psycopg with {SECRET}")
+        assert len(work["lessons"]) == 3
+        report(agent, work["id"], "failed")
+        erase("lesson", bad.pk, account_id=agent.account.pk, actor="system")
+        assert gone(bad.pk) == gone(later.pk) == []
+        assert places(SECRET) == [("interaction", "task")]
+        assert list(Lesson.objects.all()) == [kept]
+        assert LessonUsage.objects.get().lesson_id == kept.pk
+        assert differences() == []
+
+    def test_is_not_distilled_again_from_the_interaction_that_stays(self, agent: Agent) -> None:
+        work = Interaction.objects.get(pk=start(agent, "anything")["id"])
+        lesson = learned_from(work, "Always close the file before renaming it.")
+        LessonDistillation.objects.create(
+            interaction=work, state="stored", signal="used", attempts=1, result_reason="stored", lesson=lesson.pk,
+            completed_at=work.created_at,
+        )  # fmt: skip
+        erase("lesson", lesson.pk, account_id=None, actor="system")
+        row = LessonDistillation.objects.get()
+        assert (row.state, row.lesson, Interaction.objects.count()) == ("cancelled", None, 1)
+
+
+class TestAFact:
+    def test_goes_with_every_version_of_it(self, account) -> None:
+        first = record(account.pk, NewFact(project="api", text=f"The host is {SECRET}.", key="host"))
+        record(account.pk, NewFact(project="api", text="Logs go to stderr.", key="logs"))
+        second = correct(account.pk, first.pk, Correction(changes={"text": f"The host was {SECRET}."}))
+        erase("fact", second.pk, account_id=account.pk, actor="system")
+        assert places(SECRET) == []
+        assert Fact.objects.get().key == "logs"
+
+
+class TestAProjectAndAnAccount:
+    def test_a_project_goes_whole_and_the_other_project_stays(self, agent: Agent) -> None:
+        start(agent, f"I prefer {SECRET} always here and there.", project="api", session="talk")
+        start(agent, f"I prefer {SECRET} over tabs.", project="api", session="talk")
+        start(agent, "I prefer spaces over tabs.", project="web", session="talk")
+        record(agent.account.pk, NewFact(project="api", text=f"The host is {SECRET}."))
+        project = Interaction.objects.earliest("id").project_id
+        erase("project", project, account_id=agent.account.pk, actor="system")
+        assert places(SECRET) == []
+        assert gone(project) == []
+        assert (Interaction.objects.count(), Preference.objects.count()) == (1, 1)
+
+    def test_an_account_goes_whole_and_its_rival_keeps_everything(self, agent: Agent, rival: Agent) -> None:
+        for own in (agent, rival):
+            for n in range(3):
+                report(own, start(own, f"{TASK.format(n)} I prefer tabs.", project="api", session="s")["id"], "used")
+            record(own.account.pk, NewFact(project="api", text="The port is 8080.", key="port"))
+        before = rival.client.get("/api/v1/interactions/").json()["results"]
+        erase("account", agent.account.pk, account_id=None, actor="system")
+        assert gone(agent.account.pk) == []
+        assert list(Account.objects.all()) == [rival.account]
+        assert rival.client.get("/api/v1/interactions/").json()["results"] == before
+        assert agent.client.get("/api/v1/interactions/").status_code == 401
+        assert differences() == []
+
+
+class TestEveryErasure:
+    def test_a_dry_run_counts_the_same_and_changes_nothing(self, agent: Agent, lesson: Callable) -> None:
+        lesson(TEXT)
+        work = start(agent, TASK.format(1), project="api")
+        report(agent, work["id"], "failed")
+        before = {table: fetch(f'SELECT count(*) FROM "{table}"') for table, _ in fetch(TEXT_TABLES)}
+        planned = erase("interaction", UUID(work["id"]), account_id=None, actor="system", dry_run=True)
+        assert {table: fetch(f'SELECT count(*) FROM "{table}"') for table, _ in fetch(TEXT_TABLES)} == before
+        assert list(read_ledger()) == []
+        done = erase("interaction", UUID(work["id"]), account_id=None, actor="system")
+        assert done.counts == planned.counts
+
+    def test_leaves_a_content_free_record_and_a_line_in_the_ledger(
+        self, agent: Agent, django_capture_on_commit_callbacks
+    ) -> None:
+        work = start(agent, f"about {SECRET}")
+        with django_capture_on_commit_callbacks(execute=True):
+            erase("interaction", UUID(work["id"]), account_id=None, actor="user:1")
+        row = ErasureRecord.objects.get()
+        assert (row.kind, str(row.subject), row.actor) == ("interaction", work["id"], "user:1")
+        assert SECRET not in json.dumps(row.counts) + ledger_path().read_text()
+        assert [(kind, str(subject)) for kind, subject, _ in read_ledger()] == [("interaction", work["id"])]
+
+    def test_another_accounts_record_does_not_exist_for_the_caller(self, agent: Agent, rival: Agent) -> None:
+        work = start(agent, "anything")
+        for kind in ("interaction", "account", "project", "fact", "lesson"):
+            with pytest.raises(NotFound):
+                erase(kind, UUID(work["id"]), account_id=rival.account.pk, actor="system")
+        assert Interaction.objects.exists()
+
+    def test_journals_are_append_only_again_right_after(self, agent: Agent) -> None:
+        work = start(agent, "anything")
+        TrustEvent.objects.create(lesson=work["id"], kind="approved", actor="system")
+        with transaction.atomic():
+            erase("interaction", UUID(work["id"]), account_id=None, actor="system")
+            with pytest.raises(IntegrityError), transaction.atomic():
+                execute("DELETE FROM trust_event")
+        assert connection.needs_rollback is False
+
+    def test_what_was_erased_stays_away_after_all_background_work(self, agent: Agent, lesson: Callable) -> None:
+        bad, kept = lesson(TEXT), lesson("Log every lost database connection of the worker with its host name.")
+        erase("lesson", bad.pk, account_id=None, actor="system")
+        embed_pending()
+        found = start(agent, TASK.format(1))["lessons"]
+        assert [f["id"] for f in found] == [str(kept.pk)]
+        assert set(LessonEmbedding.objects.values_list("lesson_id", flat=True)) == {kept.pk}
