@@ -8,6 +8,8 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from pgtrigger.compiler import Trigger as CompiledTrigger
+from pgtrigger.compiler import UpsertTriggerSql
 from uuid_utils.compat import uuid7
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -101,13 +103,32 @@ def refuse(constraint: str, sentence: str) -> str:
     )
 
 
-def append_only(table: str, *, may_change: str | None = None) -> pgtrigger.Trigger:
+class SealedTriggerSql(UpsertTriggerSql):
+    """A trigger without the library's own door: the setting `pgtrigger.ignore` does not switch it off."""
+
+    def get_template(self) -> str:
+        template = super().get_template()
+        door, rule = template.index("IF ({ignore_func_name}"), template.index("{func}")
+        return template[:door] + template[rule:]
+
+
+class SealedTrigger(pgtrigger.Trigger):
+    """A trigger that nothing but its own rule lets through."""
+
+    def compile(self, model: models.Model) -> CompiledTrigger:
+        _, _, arguments = super().compile(model).sql.deconstruct()
+        return CompiledTrigger(
+            name=self.name, sql=SealedTriggerSql(**{key: arguments[key] for key in arguments if key != "hash"})
+        )
+
+
+def append_only(table: str, *, may_change: str | None = None) -> SealedTrigger:
     """No UPDATE (but of one column, where named) and no DELETE outside an erasure."""
     allowed = ERASING
     if may_change:
         same = f"(to_jsonb(NEW) - '{may_change}') = (to_jsonb(OLD) - '{may_change}')"
         allowed = f"{ERASING} OR (TG_OP = 'UPDATE' AND {same})"
-    return pgtrigger.Trigger(
+    return SealedTrigger(
         name=f"{table}_append_only",
         when=pgtrigger.Before,
         operation=pgtrigger.Update | pgtrigger.Delete,

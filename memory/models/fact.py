@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from pgvector.django import HalfVectorField
 
-from memory.models.base import new_id, not_empty, refuse, together
+from memory.models.base import SealedTrigger, new_id, not_empty, refuse, together
 from memory.models.lesson import EmbeddingSpace
 from memory.models.scope import Account, Project
 
@@ -41,11 +41,15 @@ class Fact(models.Model):
         indexes = [models.Index(fields=["project", "key", "-recorded_at"], name="fact_project_key")]
         triggers = [
             # One belief at a time about one key: two writers of the same key take turns.
-            pgtrigger.Trigger(
+            SealedTrigger(
                 name="fact_no_overlap",
                 when=pgtrigger.Before,
                 operation=pgtrigger.Insert | pgtrigger.Update,
-                condition=pgtrigger.Condition("NEW.key IS NOT NULL AND NEW.retracted_at IS NULL"),
+                # A period that ends before it starts is left to its CHECK: a range of it would be an error of its own.
+                condition=pgtrigger.Condition(
+                    "NEW.key IS NOT NULL AND NEW.retracted_at IS NULL"
+                    " AND (NEW.valid_from < NEW.valid_until) IS NOT FALSE"
+                ),
                 func=f"""
                     PERFORM pg_advisory_xact_lock(hashtextextended('fact:' || NEW.project_id || ':' || NEW.key, 0));
                     IF EXISTS (

@@ -14,6 +14,7 @@ from memory.models.base import (
     ACTOR,
     SHA256,
     Recorded,
+    SealedTrigger,
     between,
     matches,
     not_empty,
@@ -74,6 +75,17 @@ class EmbeddingSpace(Recorded):
             *(between("embedding_space", name, -1, 1) for name in SIMILARITIES),
             models.UniqueConstraint(
                 fields=["is_active"], name="embedding_space_one_active", condition=Q(is_active=True)
+            ),
+        ]
+
+        triggers = [
+            # Vectors are checked against their space when they are written, so the space must stay what it was.
+            SealedTrigger(
+                name="embedding_space_identity_fixed",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.AnyChange("model", "revision", "dimension"),
+                func=refuse("embedding_space_identity_fixed", "a space keeps its model, revision and dimension"),
             ),
         ]
 
@@ -139,7 +151,7 @@ class Lesson(Recorded):
         ]
         triggers = [
             # Retrieval filters on the embedding row alone, so the row must always say what the lesson says.
-            pgtrigger.Trigger(
+            SealedTrigger(
                 name="lesson_copies_to_embedding",
                 when=pgtrigger.After,
                 operation=pgtrigger.UpdateOf("state", "account_id", "reviewed_at"),
@@ -174,10 +186,10 @@ class LessonEmbedding(Recorded):
         # The HNSW indexes, one for each space and state, are made CONCURRENTLY when the space is opened.
         indexes = [models.Index(fields=["space", "account", "state"], name="lesson_embedding_scope")]
         triggers = [
-            pgtrigger.Trigger(
+            SealedTrigger(
                 name="lesson_embedding_fits",
                 when=pgtrigger.Before,
-                operation=pgtrigger.Insert | pgtrigger.UpdateOf("embedding", "space_id", "lesson_id"),
+                operation=pgtrigger.Insert | pgtrigger.Update,
                 declare=[("wanted", "integer")],
                 func=f"""
                     SELECT dimension INTO wanted FROM embedding_space WHERE id = NEW.space_id;

@@ -4,7 +4,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import F, Q
 
-from memory.models.base import Recorded, append_only, not_empty, one_of, refuse
+from memory.models.base import Recorded, SealedTrigger, append_only, not_empty, one_of, refuse
 from memory.models.scope import Account, Project
 from memory.models.vocabulary import TaskStatus
 
@@ -64,10 +64,12 @@ class TaskDependency(Recorded):
             ),
         ]
         triggers = [
-            pgtrigger.Trigger(
+            SealedTrigger(
                 name="task_dependency_acyclic",
                 when=pgtrigger.Before,
                 operation=pgtrigger.Insert | pgtrigger.Update,
+                # A task that waits for itself is left to its CHECK, which says so.
+                condition=pgtrigger.Condition("NEW.task_id <> NEW.depends_on_id"),
                 func=f"""
                     -- Two inserts that close a cycle together must see each other.
                     PERFORM pg_advisory_xact_lock(hashtextextended('task_dependency', 0));
@@ -75,6 +77,7 @@ class TaskDependency(Recorded):
                         WITH RECURSIVE reach(id) AS (
                             SELECT NEW.depends_on_id
                             UNION SELECT d.depends_on_id FROM task_dependency d JOIN reach ON d.task_id = reach.id
+                                WHERE d.id <> NEW.id
                         ) SELECT 1 FROM reach WHERE id = NEW.task_id
                     ) THEN
                         {refuse("task_dependency_acyclic", "the dependency closes a cycle")}

@@ -1,14 +1,26 @@
 """The exposure log: which lesson was handed out (or held back) in which interaction, and what came of it."""
 
+import pgtrigger
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from memory.models.base import Recorded, append_only, at_least, between, not_empty, one_of, together
+from memory.models.base import (
+    Recorded,
+    SealedTrigger,
+    append_only,
+    at_least,
+    between,
+    not_empty,
+    one_of,
+    refuse,
+    together,
+)
 from memory.models.interaction import Interaction, Outcome
 from memory.models.lesson import Lesson
 from memory.models.vocabulary import COHORT, Exposure, OutcomeSource, Signal
 
+EXPECTATION = ("expected_loss", "source_rate", "task_factor", "peer_factor", "niche_factor")
 OUTCOME_COLUMNS = ("credited_outcome", "outcome_signal", "reward", "outcome_source", "outcome_at")
 
 
@@ -53,6 +65,11 @@ class LessonUsage(Recorded):
                 violation_error_message="probability must be above 0 and at most 1.",
             ),
             together("lesson_usage", "outcome", OUTCOME_COLUMNS),
+            models.CheckConstraint(
+                name="lesson_usage_withheld_has_expectation",
+                condition=Q(exposure__in=COHORT) | Q(credit_seq__isnull=True) | Q(expected_loss__isnull=False),
+                violation_error_message="a credited exposure that was withheld has an expected loss.",
+            ),
         ]
         # A lesson's evidence, newest first: the only rows that a trust decision reads.
         indexes = [
@@ -61,6 +78,19 @@ class LessonUsage(Recorded):
                 name="lesson_usage_evidence",
                 condition=Q(exposure__in=COHORT) & Q(weight__gt=0),
             )
+        ]
+
+        triggers = [
+            # Evidence: what a row was expected to lose stays as it stood when the row was credited.
+            SealedTrigger(
+                name="lesson_usage_expectation_fixed",
+                when=pgtrigger.Before,
+                operation=pgtrigger.UpdateOf(*EXPECTATION),
+                condition=pgtrigger.Condition(
+                    " OR ".join(f"OLD.{c} IS NOT NULL AND NEW.{c} IS DISTINCT FROM OLD.{c}" for c in EXPECTATION)
+                ),
+                func=refuse("lesson_usage_expectation_fixed", "an expected loss and its factors never change"),
+            ),
         ]
 
     def __str__(self) -> str:

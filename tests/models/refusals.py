@@ -153,6 +153,16 @@ class Journals:
             with refused(by=journal.name):
                 run(statement)
 
+    def test_no_setting_of_the_trigger_library_opens_a_journal(self, journal: Journal) -> None:
+        insert(journal.table)
+        run(
+            "SELECT set_config('pgtrigger.ignore', array_agg(tgname)::text, true) FROM pg_trigger"
+            " WHERE tgrelid = %s::regclass AND NOT tgisinternal",
+            journal.table,
+        )
+        with refused(by=journal.name):
+            run(f'DELETE FROM "{journal.table}"')
+
     def test_an_erasure_changes_and_deletes_rows_of_a_journal(self, journal: Journal) -> None:
         insert(journal.table)
         run(ERASING)

@@ -196,6 +196,7 @@ MINIMAL: dict[str, Row] = {
         "policy": "reference",
         "wins": 0,
         "losses": 0,
+        "on_trial": False,
         "evidence": "{}",
         "version": 1,
     },

@@ -74,6 +74,13 @@ def test_every_table_has_a_minimal_row_and_one_test_class() -> None:
     assert set(MINIMAL) == TABLES | {"auth_user"}
 
 
+def test_every_proof_holds_both_what_is_let_in_and_what_is_refused() -> None:
+    checks = [check for proof in Checks.__subclasses__() for check in proof.checks]
+    uniques = [unique for proof in Uniques.__subclasses__() for unique in proof.uniques]
+    assert [check.name for check in checks if not (check.passes and check.refused)] == []
+    assert [unique.name for unique in uniques if not (unique.key and unique.passes)] == []
+
+
 def test_every_constraint_and_trigger_of_the_models_is_proven_and_every_proof_is_of_one() -> None:
     constraints = {rule.name for model in MODELS for rule in model._meta.constraints}
     triggers = {trigger.name for model in MODELS for trigger in getattr(model._meta, "triggers", [])}

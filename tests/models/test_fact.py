@@ -47,6 +47,7 @@ class TestFact(Tables, Checks):
             refused=[
                 {"valid_from": LATER, "valid_until": EARLIER},
                 {"valid_from": EARLIER, "valid_until": EARLIER},
+                {"valid_from": LATER, "valid_until": EARLIER, "key": "tank"},
             ],
         ),
         together("fact", "embedding", {"embedding": VECTOR, "space_id": the("embedding_space")}),

@@ -148,3 +148,30 @@ def test_every_change_of_a_lessons_account_state_or_review_reaches_its_vectors_i
     assert run("SELECT account_id, state, reviewed FROM lesson_embedding WHERE id = %s", bystander) == [
         (None, "active", False)
     ]
+
+
+@pytest.mark.usefixtures("database")
+@proves("lesson_embedding_fits")
+@pytest.mark.parametrize("lie", ["state = 'quarantined'", "reviewed = true", "account_id = (SELECT id FROM account)"])
+def test_a_vector_cannot_be_made_to_say_anything_else_than_its_lesson(lie: str) -> None:
+    insert("account")
+    insert("lesson_embedding")
+    run(f"UPDATE lesson_embedding SET {lie}")
+    assert copies() == (None, "active", False)
+
+
+@pytest.mark.usefixtures("database")
+@proves("embedding_space_identity_fixed")
+@pytest.mark.parametrize("change", ["model = 'x'", "revision = 'x'", "dimension = 4"])
+def test_a_space_stays_the_space_that_its_vectors_were_made_in(change: str) -> None:
+    insert("embedding_space")
+    with refused(by="embedding_space_identity_fixed"):
+        run(f"UPDATE embedding_space SET {change}")
+
+
+@pytest.mark.usefixtures("database")
+@proves("embedding_space_identity_fixed")
+def test_the_thresholds_of_a_space_may_be_calibrated_again() -> None:
+    insert("embedding_space", model="m")
+    run("UPDATE embedding_space SET model = 'm', min_similarity = 0.3, calibrated_at = now(), is_active = true")
+    assert run("SELECT min_similarity, is_active FROM embedding_space") == [(0.3, True)]

@@ -1,8 +1,22 @@
 """The exposure log and its exemptions as PostgreSQL keeps them."""
 
+import pytest
+
 from tests.models.refusals import Checks, Journals, Tables, Uniques
-from tests.models.rows import EARLIER, Row, new, the
-from tests.models.rules import Check, Journal, Unique, at_least, links, not_empty, together, within, words
+from tests.models.rows import EARLIER, Row, insert, new, run, the
+from tests.models.rules import (
+    Check,
+    Journal,
+    Unique,
+    at_least,
+    links,
+    not_empty,
+    proves,
+    refused,
+    together,
+    within,
+    words,
+)
 
 CREDITED: Row = {
     "credited_outcome_id": the("outcome"),
@@ -40,6 +54,20 @@ class TestUsage(Tables, Checks, Uniques, Journals):
         within("lesson_usage", "expected_loss", ["0.000000000001", "0.999999999999"], [0, 1, "-0.1", "1.1", "NaN"]),
         within("lesson_usage", "probability", [1e-9, 0.5, 1], [0, -0.1, 1.000001, "NaN"]),
         together("lesson_usage", "outcome", CREDITED),
+        Check(
+            name="lesson_usage_withheld_has_expectation",
+            table="lesson_usage",
+            passes=[
+                {"exposure": "withheld_trial", "credit_seq": 1, "weight": 0, "expected_loss": "0.2"},
+                {"exposure": "withheld_quarantine", "credit_seq": None},
+                {"exposure": "served", "credit_seq": 1},
+                {"exposure": "probation", "credit_seq": 1},
+            ],
+            refused=[
+                {"exposure": "withheld_trial", "credit_seq": 1, "weight": 0},
+                {"exposure": "withheld_quarantine", "credit_seq": 1, "weight": 1},
+            ],
+        ),
         not_empty("usage_exemption", "reason"),
     ]
     uniques = [
@@ -59,3 +87,19 @@ class TestUsage(Tables, Checks, Uniques, Journals):
         ),
     ]
     journals = [Journal(table="usage_exemption")]
+
+
+EXPECTATION = ("expected_loss", "source_rate", "task_factor", "peer_factor", "niche_factor")
+
+
+@pytest.mark.usefixtures("database")
+@proves("lesson_usage_expectation_fixed")
+@pytest.mark.parametrize("column", EXPECTATION)
+def test_what_a_row_was_expected_to_lose_is_set_once_and_never_changes(column: str) -> None:
+    insert("lesson_usage")
+    run(f"UPDATE lesson_usage SET {column} = 0.25, weight = 1")
+    run(f"UPDATE lesson_usage SET {column} = 0.25, weight = 0.5")
+    for value in ("0.5", "NULL"):
+        with refused(by="lesson_usage_expectation_fixed"):
+            run(f"UPDATE lesson_usage SET {column} = {value}")
+    assert run("SELECT weight::text FROM lesson_usage") == [("0.500",)]
