@@ -10,7 +10,9 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from memory.services import nudge
+        from sonder_site import celery  # makes this project's the current Celery application
 
+        assert celery.app is not None
         nudge.bind(announce)
 
 

@@ -141,6 +141,12 @@ SPECTACULAR_SETTINGS = {
 globals().update(celery_settings(env.str("CELERY_BROKER_URL", default=""), Path(SONDER_VAR)))
 CELERY_BEAT_SCHEDULE = {
     "credit sweep": {"task": "memory.tasks.credit_sweep", "schedule": float(globals()["SONDER_SWEEP_SECONDS"])},
+    "distillation sweep": {
+        "task": "memory.tasks.distill_sweep",
+        "schedule": float(globals()["SONDER_SWEEP_SECONDS"]),
+        # A sweep takes as long as the models do: those that could not start meanwhile are dropped, not queued.
+        "options": {"expire_seconds": int(globals()["SONDER_SWEEP_SECONDS"])},
+    },
     "embedding sweep": {
         "task": "memory.tasks.maintenance_embed_sweep",
         "schedule": float(globals()["SONDER_SWEEP_SECONDS"]),
@@ -172,5 +178,6 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}},
+    # The client of the model servers logs whole requests at DEBUG: what agents wrote stays out of the log.
+    "loggers": {"httpx": {"level": "WARNING"}, "openai": {"level": "WARNING"}},
 }

@@ -15,7 +15,7 @@ import psutil
 from sonder_site.embedded import keeper, preflight
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 @contextmanager
@@ -56,13 +56,17 @@ def running(var: Path) -> bool:
     return any(process.name() == "postgres" for process in processes_of(var))
 
 
-def postmaster(var: Path) -> int:
-    """Process id of the store's PostgreSQL."""
-    return int((var / keeper.DATA / "postmaster.pid").read_text().splitlines()[0])
+def postmaster(var: Path) -> int | None:
+    """Process id of the store's PostgreSQL; None while there is none."""
+    try:
+        return int((var / keeper.DATA / "postmaster.pid").read_text().splitlines()[0])
+    except (FileNotFoundError, IndexError):
+        return None
 
 
-def kill(number: int) -> None:
+def kill(number: int | None) -> None:
     """As kill -9, and waits for the effect."""
+    assert number
     process = psutil.Process(number)
     process.kill()
     wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)

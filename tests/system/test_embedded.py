@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sonder_site.embedded import cluster, preflight, server
+from sonder_site.embedded import preflight, server
 from sonder_site.embedded.errors import EmbeddedError
 from tests.system.stores import ROOT, environment, kill, manage, new_store, postmaster, running, wait_until
 
@@ -211,9 +211,12 @@ class TestTheServer:
         with new_store() as short:
             var = short.parent / ("long" * 30) / "it's, odd"
             with user_of(var) as user:
-                assert user.ask("SELECT 1") == "1"
+                sockets = Path(user.ask("SHOW unix_socket_directories"))
                 user.leave()
             assert not running(var)
+            assert sockets.parent == Path("/tmp")
+            assert sockets.stat().st_mode & 0o777 == 0o700
+            sockets.rmdir()
 
 
 class TestRefusals:
@@ -230,6 +233,20 @@ class TestRefusals:
     def test_a_cluster_that_somebody_else_made_is_refused(self, made: Path) -> None:
         (made / "postgres/sonder.conf").unlink()
         assert "is not a database that Sonder made" in refusal(made)
+
+    def test_data_of_another_user_is_refused(self, made: Path) -> None:
+        data = made / "postgres"
+        with pytest.raises(
+            EmbeddedError, match=r"and PostgreSQL would run as 54321. Run the command as the user who made"
+        ):
+            preflight.check_data(data, 54321)
+
+    def test_a_platform_without_the_embedded_server_is_told_about_database_url(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(preflight, "find_spec", lambda name: None)
+        with pytest.raises(EmbeddedError, match=r"or set DATABASE_URL to a PostgreSQL with pgvector 0.8 or newer"):
+            preflight.programs()
 
     def test_a_file_in_the_place_of_the_store_is_refused(self, store: Path) -> None:
         store.write_text("")
@@ -268,11 +285,3 @@ class TestRefusals:
         refusal(made)
         assert not [child for child in psutil.Process().children() if "keeper" in " ".join(child.cmdline())]
         assert not running(made)
-
-
-def test_a_long_socket_path_gets_a_private_folder() -> None:
-    owner = pwd.getpwuid(os.geteuid())
-    short = cluster.Cluster(data=Path("/srv/sonder/postgres"), programs=Path("/"), owner=owner)
-    long = cluster.Cluster(data=Path("/srv") / ("x" * 100) / "postgres", programs=Path("/"), owner=owner)
-    assert short.sockets == short.data
-    assert long.sockets.parent == Path("/tmp")

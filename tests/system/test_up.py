@@ -141,7 +141,7 @@ class TestRunning:
     def test_a_killed_database_is_started_again(self, running: Up) -> None:
         before = postmaster(running.var)
         kill(before)
-        wait_until(lambda: postmaster(running.var) != before)
+        wait_until(lambda: postmaster(running.var) not in (None, before))
 
 
 class TestStopping:
@@ -171,6 +171,10 @@ class TestRefusals:
 
     def test_a_number_that_is_no_port_is_refused(self, store: Path) -> None:
         assert_refused(manage(store, "up", "--port", "70000"), "70000 is no port; choose one from 1024 to 65535")
+
+    def test_a_database_that_does_not_answer_is_named(self, store: Path) -> None:
+        refused = manage(store, "up", "--port", "0", DATABASE_URL="postgres://sonder@127.0.0.1:1/sonder")
+        assert_refused(refused, "The database cannot be used.")
 
     def test_a_foreign_data_directory_is_refused(self, store: Path) -> None:
         (store / "postgres/sonder.conf").unlink()

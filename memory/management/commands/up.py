@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
+from django.db import OperationalError, connection
 
 from memory.services import setup
 from sonder_site.embedded import keeper, preflight, server
@@ -53,7 +53,10 @@ class Command(BaseCommand):
 
     def _prepare(self, demo: bool) -> None:
         self._say("Preparing the database.")
-        connection.ensure_connection()
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            raise CommandError(f"The database cannot be used. {error}") from error
         try:
             call_command("migrate", interactive=False, verbosity=0)
             for line in (*_welcome(setup.first_start()), setup.open_space()):
