@@ -5,14 +5,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import psycopg
 import pytest
-from django.db import OperationalError, connection
-from django.http import HttpResponse
 from django.test import Client, override_settings
 
-from memory.models import Interaction, Lesson
-from memory.services import interaction as interactions
+from memory.models import Interaction
 from tests.conftest import Agent
 from tests.http.calls import (
     INTERACTIONS,
@@ -25,7 +21,6 @@ from tests.http.calls import (
     START,
     Field,
     Operation,
-    contents,
     nothing_changes,
     refused,
     send,
@@ -330,118 +325,6 @@ class TestAnUnknownField:
         assert len(response.content) < 10_000
 
 
-LISTS = {
-    "interactions": (INTERACTIONS, ["project", "session", "created_after", "created_before"]),
-    "outcomes": (OUTCOMES, ["interaction", "source", "signal", "credited"]),
-    "lessons": (LESSONS, ["state", "origin", "q", "project", "reviewed", "has_contradiction", "ordering"]),
-    "history": (LESSONS + "{lesson}/history/", []),
-}
-PAGES = {"one lesson": LESSONS + "{lesson}/", "evidence": LESSONS + "{lesson}/evidence/"}
-every_list = pytest.mark.parametrize("name", LISTS)
-
-
-@pytest.fixture
-def page(agent: Agent, lesson: Callable) -> Callable[..., HttpResponse]:
-    """Reads a list, whose lesson is there."""
-    kept: Lesson = lesson("Sort names with `sorted(names, key=str.casefold)` so that case does not decide.")
-
-    def read(name: str, query: str) -> HttpResponse:
-        path = LISTS[name][0] if name in LISTS else PAGES[name]
-        return agent.client.get(f"{path.format(lesson=kept.pk)}?{query}")
-
-    return read
-
-
-class TestAParameter:
-    @every_list
-    def test_that_the_list_does_not_know_is_named_with_those_it_knows(self, page: Callable, name: str) -> None:
-        assert page(name, "page_size=5").status_code == 200
-        (sentence,) = refused(page(name, "stat=active"), 400, "stat")["errors"]["stat"]
-        assert all(known in sentence for known in ["cursor", "page_size", *LISTS[name][1]])
-
-    @pytest.mark.parametrize("name", PAGES)
-    def test_is_refused_where_there_are_none(self, page: Callable, name: str) -> None:
-        assert page(name, "").status_code == 200
-        refused(page(name, "verbose=1"), 400, "verbose")
-
-    @every_operation
-    def test_of_a_write_is_refused_since_fields_go_into_the_body(
-        self, agent: Agent, own: str, operation: Operation
-    ) -> None:
-        with nothing_changes():
-            url = f"{operation.url(own)}?k=3"
-            response = agent.client.generic(operation.method, url, json.dumps(operation.body))
-            refused(response, 400, "k")
-
-    @every_list
-    def test_that_is_empty_or_given_twice_is_named(self, page: Callable, name: str) -> None:
-        for known in ["page_size", *LISTS[name][1]]:
-            refused(page(name, f"{known}="), 400, known)
-            refused(page(name, f"{known}=1&{known}=1"), 400, known)
-
-    @pytest.mark.parametrize(
-        ("name", "query", "field"),
-        [
-            ("interactions", "project=%00", "project"),
-            ("interactions", "session=a%00b", "session"),
-            ("interactions", "created_after=yesterday", "created_after"),
-            ("interactions", "created_before=2026-13-01", "created_before"),
-            ("interactions", "created_before=1e400", "created_before"),
-            ("outcomes", "interaction=5", "interaction"),
-            ("outcomes", "interaction=%00", "interaction"),
-            ("outcomes", "source=judge", "source"),
-            ("outcomes", "signal=good", "signal"),
-            ("outcomes", "credited=maybe", "credited"),
-            ("lessons", "state=banned", "state"),
-            ("lessons", "state=ACTIVE", "state"),
-            ("lessons", "origin=nowhere", "origin"),
-            ("lessons", "q=%00", "q"),
-            ("lessons", f"q={'x' * 1001}", "q"),
-            ("lessons", "reviewed=1", "reviewed"),
-            ("lessons", "has_contradiction=True", "has_contradiction"),
-            ("lessons", "ordering=text", "ordering"),
-            ("lessons", "ordering=created_at,id", "ordering"),
-        ],
-    )
-    def test_with_a_wrong_value_is_named(self, page: Callable, name: str, query: str, field: str) -> None:
-        refused(page(name, query), 400, field)
-
-    @pytest.mark.parametrize("time", ["0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-12:00", "2026-01-01"])
-    def test_with_a_time_at_the_edge_of_the_calendar_is_a_time(self, page: Callable, time: str) -> None:
-        assert page("interactions", f"created_after={time}").status_code == 200
-        assert page("interactions", f"created_before={time}").status_code == 200
-
-    @every_list
-    @pytest.mark.parametrize("size", ["0", "-1", "201", "1.5", "ten", "٣", "%00", "9" * 5000, "+5", " 5"])
-    def test_page_size_is_a_number_from_1_to_200(self, page: Callable, name: str, size: str) -> None:
-        refused(page(name, f"page_size={size}"), 400, "page_size")
-
-    @every_list
-    @pytest.mark.parametrize(
-        "cursor",
-        [
-            "x",
-            "%00",
-            "ä",
-            "cD1hYmM=",  # p=abc
-            "cD0lMDA=",  # p=%00
-            "cD0=",  # p=
-            "bz14",  # o=x
-            "bz0tMQ==",  # o=-1
-            "cj14",  # r=x
-            "cD0nOyBEUk9QIFRBQkxFIGxlc3Nvbg==",  # p='; DROP TABLE lesson
-            "QUFB" * 2000,
-        ],
-    )
-    def test_cursor_that_no_list_gave_out_is_refused(self, page: Callable, name: str, cursor: str) -> None:
-        refused(page(name, f"cursor={cursor}"), 400, "cursor")
-
-    def test_in_hundreds_is_not_repeated_in_full(self, page: Callable) -> None:
-        response = page("lessons", "&".join(f"a{i}=1" for i in range(900)))
-        assert response.status_code == 400
-        assert len(response.content) < 10_000
-
-
 class TestAnAddress:
     @pytest.mark.parametrize(
         "path",
@@ -519,55 +402,3 @@ def test_the_answer_is_json_whatever_accept_says(agent: Agent, accept: str) -> N
     response = agent.client.get(INTERACTIONS, headers={"Accept": accept})
     assert (response.status_code, response.headers["Content-Type"]) == (200, "application/json")
     refused(agent.client.get(f"{INTERACTIONS}?x=1", headers={"Accept": accept}), 400, "x")
-
-
-class TestAFaultOfTheStore:
-    @pytest.fixture
-    def broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Starting an interaction fails after its rows are written."""
-        real = interactions.start
-
-        def fail(*arguments: Any) -> None:
-            real(*arguments)
-            raise RuntimeError("a fault that nobody foresaw")
-
-        monkeypatch.setattr(interactions, "start", fail)
-
-    def test_is_a_problem_that_tells_nothing_of_the_inside_and_saves_nothing(self, agent: Agent, broken: None) -> None:
-        before = contents()
-        document = refused(agent.client.post(INTERACTIONS, {"task": "x"}, format="json"), 500)
-        assert "nobody foresaw" not in str(document)
-        assert contents() == before
-
-    @pytest.mark.parametrize(
-        ("cause", "status"),
-        [
-            (psycopg.OperationalError("connection refused"), 503),
-            (psycopg.errors.AdminShutdown("terminating connection"), 503),
-            (psycopg.errors.DeadlockDetected("deadlock detected"), 503),
-            (psycopg.errors.TooManyConnections("too many clients"), 503),
-            (psycopg.errors.ProgramLimitExceeded("word is too long"), 500),
-        ],
-        ids=lambda value: type(value).__name__,
-    )
-    def test_that_passes_says_when_to_come_back_and_another_does_not(
-        self, agent: Agent, cause: Exception, status: int
-    ) -> None:
-        def fail(*_: Any) -> None:
-            raise OperationalError("x") from cause
-
-        with connection.execute_wrapper(fail):
-            response = agent.client.get(INTERACTIONS)
-        refused(response, status)
-        assert response.headers.get("Retry-After") == ("5" if status == 503 else None)
-
-    def test_outside_the_api_is_a_page(self, operator: Any) -> None:
-        client = Client(raise_request_exception=False)
-        client.force_login(operator)
-
-        def fail(*_: Any) -> None:
-            raise OperationalError("x") from psycopg.OperationalError("connection refused")
-
-        with connection.execute_wrapper(fail):
-            response = client.get("/admin/")
-        assert (response.status_code, response.headers["Content-Type"]) == (500, "text/html; charset=utf-8")
