@@ -13,7 +13,7 @@ START, END = "<!-- settings: start -->\n", "<!-- settings: end -->\n"
 def table() -> str:
     """Every setting in the order of `Conf`: name, default, what it may be, and the reason for the default."""
     rows = ["| setting | default | may be | meaning and reason |", "| --- | --- | --- | --- |"]
-    rows += [f"| `{PREFIX}{f.name.upper()}` | {_default(f)} | {_range(f)} | {f.metadata['reason']} |" for f in fields(Conf)]
+    rows += [f"| `{_name(f)}` | {_default(f)} | {_range(f)} | {f.metadata['reason']} |" for f in fields(Conf)]
     return "\n".join(rows) + "\n"
 
 
@@ -22,6 +22,10 @@ def page_with_table(page: str) -> str:
     before, rest = page.split(START)
     _, after = rest.split(END)
     return f"{before}{START}{table()}{END}{after}"
+
+
+def _name(field: Field[Any]) -> str:
+    return PREFIX + field.name.upper()
 
 
 def _default(field: Field[Any]) -> str:
