@@ -9,11 +9,12 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonder_site.settings")
     from django.core.management import execute_from_command_line
 
+    from memory.conf import SettingError
     from sonder_site.embedded.errors import EmbeddedError
 
     try:
         execute_from_command_line(sys.argv)
-    except EmbeddedError as error:
+    except (EmbeddedError, SettingError) as error:
         sys.exit(str(error))  # a sentence that says what to do; a traceback would bury it
 
 

@@ -4,13 +4,23 @@ Each field is the environment variable ``SONDER_<NAME>`` (read once, by ``sonder
 setting of the same name. ``current()`` gives the values in force as one immutable object.
 """
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from memory.rules.weights import parse_weights
+
 PREFIX = "SONDER_"
+RATE = re.compile(r"[1-9]\d*/(s|sec|second|m|min|minute|h|hour|d|day)")
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used; the message says which, and what it may be."""
 
 
 def setting(
@@ -68,6 +78,17 @@ class Conf:
     exact_search_limit: int = setting(
         20000, "Vectors an account may have before its search uses the HNSW index (account scope only).", low=0
     )
+    prune_exact_limit: int = setting(
+        20000,
+        "Lessons among which near pairs are found by comparing all; above that the vector index finds them.",
+        low=0,
+    )
+    prune_archive_days: int = setting(30, "Days for which a plan that was applied can be undone.", low=1)
+    job_probes: int = setting(
+        20000, "Lessons that one scheduled run looks around in a store above that size; the next goes on.", low=100
+    )
+    stale_after_days: float = setting(60.0, "Days without an outcome before a lesson can be stale.", low=0)
+    stale_below: float = setting(0.2, "Effective score below which such a lesson is stale.", low=-1, high=1)
     lexical_budget: int = setting(
         4000, "Documents the lexical part may score for one query; bounds its work at any store size.", low=100
     )
@@ -81,6 +102,33 @@ class Conf:
         "", "Revision label for the `openai` provider's model; a change opens a new space."
     )
     embedding_key: str = setting("", "API key for the `openai` provider; never logged.")
+    distiller: str = setting(
+        "auto",
+        "What makes lessons of good work: `chat` asks a language model, `extractive` takes advice that the agent wrote "
+        "down itself, `auto` is `chat` where an address is set and `extractive` elsewhere, `off` is none.",
+        choices=("auto", "chat", "extractive", "off"),
+    )
+    distiller_url: str = setting("", "Base address of a server with /v1/chat/completions, ending in /v1.")
+    distiller_model: str = setting("", "Model name for `chat`.")
+    distiller_key: str = setting("", "API key for `chat`; never logged.")
+    distill_timeout_seconds: float = setting(
+        20.0, "Seconds to wait for the model's answer; a sentence takes a few.", low=0.1, high=60
+    )
+    distill_max_attempts: int = setting(
+        5, "Attempts, crashes among them, before a distillation fails and waits for an operator.", low=1, high=10
+    )
+    distill_lease_seconds: float = setting(
+        300.0,
+        "Seconds for which a worker holds a distillation without a sign of life. Longer than any one step, which is "
+        "four times the timeout at most.",
+        low=240,
+        high=3600,
+    )
+    distill_pitfalls: bool = setting(
+        False,
+        "Also make warnings of failures that name their error. Off, because a failure shows what went wrong and rarely "
+        "what would have been right.",
+    )
     query_cache: int = setting(1024, "Query embeddings kept in memory by each process.", low=0)
     throttle_loop: str = setting("600/min", "Requests a key may make on the loop's endpoints.")
     throttle_read: str = setting("300/min", "Requests a key may make on reading endpoints.")
@@ -90,47 +138,61 @@ class Conf:
 
 def _parse(name: str, raw: str, default: object) -> object:
     if isinstance(default, bool):
-        words = {
-            "1": True,
-            "true": True,
-            "yes": True,
-            "on": True,
-            "0": False,
-            "false": False,
-            "no": False,
-            "off": False,
-        }
+        words = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
         if raw.strip().lower() not in words:
-            raise ValueError(f"{name} is {raw!r}; use true or false.")
+            raise SettingError(f"{name} is {raw!r}; use true or false.")
         return words[raw.strip().lower()]
     if isinstance(default, int | float):
         try:
-            return int(raw) if isinstance(default, int) else float(raw)
+            value = int(raw) if isinstance(default, int) else float(raw)
         except ValueError:
-            raise ValueError(f"{name} is {raw!r}; use a number.") from None
+            raise SettingError(f"{name} is {raw!r}; use a number.") from None
+        if not math.isfinite(value):
+            raise SettingError(f"{name} is {raw!r}; use a finite number.")
+        return value
     return raw
 
 
 def from_environment(environ: Mapping[str, str], base: Path) -> dict[str, object]:
-    """The Django settings ``SONDER_*``; a value out of range stops the start with a sentence."""
+    """The Django settings ``SONDER_*``. Raises SettingError, with a sentence, for a name or a value it cannot use."""
+    known = {PREFIX + f.name.upper(): f for f in fields(Conf)}
+    for name in environ:
+        if name.startswith(PREFIX) and name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.85)
+            hint = f"Did you mean {near[0]}?" if near else "docs/settings.md lists those that there are."
+            raise SettingError(f"{name} is no setting. {hint}")
     values: dict[str, object] = {}
-    for f in fields(Conf):
-        name = PREFIX + f.name.upper()
-        value = _parse(name, environ[name], f.default) if name in environ else f.default
-        values[name] = value
-        check_value(name, value, f.metadata)
+    for name, f in known.items():
+        values[name] = _parse(name, environ[name], f.default) if name in environ else f.default
+        _check(name, values[name], f.metadata)
+    _check_together(values)
     values["SONDER_VAR"] = str((base / str(values["SONDER_VAR"])).resolve())
     return values
 
 
-def check_value(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
-    """Raises ValueError naming the setting and what it may be."""
+def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
     if metadata["choices"] and value not in metadata["choices"]:
-        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(metadata['choices'])}.")
+        raise SettingError(f"{name} is {value!r}; choose one of {', '.join(metadata['choices'])}.")
     if metadata["low"] is not None and value < metadata["low"]:
-        raise ValueError(f"{name} is {value!r}; the lowest value allowed is {metadata['low']}.")
+        raise SettingError(f"{name} is {value!r}; the lowest value allowed is {metadata['low']}.")
     if metadata["high"] is not None and value > metadata["high"]:
-        raise ValueError(f"{name} is {value!r}; the highest value allowed is {metadata['high']}.")
+        raise SettingError(f"{name} is {value!r}; the highest value allowed is {metadata['high']}.")
+    if name.startswith("SONDER_THROTTLE_") and not RATE.fullmatch(value):
+        raise SettingError(f"{name} is {value!r}; write a number of requests and a period, as in 600/min.")
+
+
+def _check_together(values: Mapping[str, Any]) -> None:
+    """What a rule would refuse later, in the middle of somebody's request."""
+    try:
+        parse_weights(values["SONDER_SOURCE_WEIGHTS"])
+    except ValueError as error:
+        raise SettingError(f"SONDER_SOURCE_WEIGHTS: {error}") from None
+    trial, release, quarantine = (values[f"SONDER_{name}_ODDS"] for name in ("TRIAL", "RELEASE", "QUARANTINE"))
+    if not (trial < quarantine and release < quarantine):
+        raise SettingError(
+            f"SONDER_TRIAL_ODDS ({trial:g}) and SONDER_RELEASE_ODDS ({release:g}) must be below "
+            f"SONDER_QUARANTINE_ODDS ({quarantine:g})."
+        )
 
 
 @lru_cache(maxsize=1)

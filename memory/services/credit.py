@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DataError, IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
@@ -193,6 +193,9 @@ def _write_outcome(row: Credit, decided: Outcome | None, usages: Sequence[Lesson
     _save(usages)
 
 
+# What a single broken row can raise. A database that is away is none of it: then the whole sweep waits.
+FAULTS = (IntegrityError, DataError, AssertionError, ValueError, ArithmeticError, LookupError)
+
 _COLUMNS = (
     ("id", "uuid"),
     ("credited_outcome_id", "uuid"),
@@ -224,10 +227,21 @@ def _save(usages: Sequence[LessonUsage]) -> None:
     )
 
 
-def sweep(limit: int = 500) -> int:
-    """Credits what no message announced, oldest first; returns how many interactions were taken up."""
-    waiting = Outcome.objects.filter(credited_at__isnull=True).order_by("created_at")
+def sweep(limit: int = 5000) -> int:
+    """Credits what no message announced, oldest first; returns how many interactions were taken up.
+
+    One that cannot be credited is left for the next sweep and does not keep the others waiting; the faults are raised
+    together at the end.
+    """
+    waiting = Outcome.objects.filter(credited_at__isnull=True).order_by("created_at", "id")
     ids = list(dict.fromkeys(waiting.values_list("interaction_id", flat=True)[:limit]))
+    faults = []
     for interaction_id in ids:
-        credit(interaction_id)
+        try:
+            credit(interaction_id)
+        except FAULTS as fault:
+            fault.add_note(f"while crediting interaction {interaction_id}")
+            faults.append(fault)
+    if faults:
+        raise ExceptionGroup(f"{len(faults)} of {len(ids)} interactions could not be credited", faults)
     return len(ids)

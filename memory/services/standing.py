@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memory import conf
-from memory.models import Account, Lesson
+from memory.models import Account, Lesson, LessonStanding
 from memory.models.sql import execute, fetch
 from memory.services import quarantine
 from memory.services.policies import policy
@@ -121,6 +121,13 @@ def rebuild_sums() -> list[Difference]:
         execute(f"DELETE FROM {table}")
         execute(f"INSERT INTO {table} ({', '.join((*key, *values))}) {statement}")
     return found
+
+
+def follow_policy() -> int:
+    """Evaluates every standing anew if some were made by another policy than the one in force; returns how many."""
+    if not LessonStanding.objects.exclude(policy=policy().name).exists():
+        return 0
+    return max(rebuild_standings(), default=0)
 
 
 def rebuild_standings(batch: int = 200) -> Iterator[int]:

@@ -30,6 +30,7 @@ from memory.models import (
 )
 from memory.models.vocabulary import OutcomeSource
 from memory.services.caller import Caller
+from memory.services import credit as crediting
 from memory.services.credit import credit, sweep
 from memory.services.standing import differences, rebuild_standings, rebuild_sums
 from tests.services.play import PRICED, make_callers, make_lessons, random_cohort, say, serve
@@ -115,6 +116,25 @@ class TestWhoDecides:
         assert Outcome.objects.filter(credited_at=None).count() == 3
         assert sweep() == 3
         assert (Outcome.objects.filter(credited_at=None).count(), sweep()) == (0, 0)
+
+    def test_one_that_cannot_be_credited_does_not_keep_the_others_waiting(self, account, callers, monkeypatch) -> None:
+        works = [serve(account, f"task {n}", []).pk for n in range(3)]
+        for work in works:
+            say(callers["caller"], work, "used")
+        real = crediting.credit
+
+        def broken(interaction_id: UUID) -> object:
+            if interaction_id == works[0]:
+                raise ValueError("broken")
+            return real(interaction_id)
+
+        monkeypatch.setattr(crediting, "credit", broken)
+        with pytest.raises(ExceptionGroup, match="1 of 3") as raised:
+            sweep()
+        assert str(works[0]) in raised.value.exceptions[0].__notes__[0]
+        assert Outcome.objects.filter(credited_at=None).count() == 1
+        monkeypatch.undo()
+        assert sweep() == 1
 
 
 REPORTS = st.lists(

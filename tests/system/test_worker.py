@@ -1,6 +1,6 @@
 """Real workers, a real broker, killed without warning: nothing is lost, and nothing is done twice.
 
-`SONDER_KILLS=200` makes the same test a long one.
+`KILLS=200` makes the same test a long one.
 """
 
 import json
@@ -24,7 +24,7 @@ import redis
 from sonder_site.embedded import server
 from tests.system.stores import PATIENCE_SECONDS, ROOT, environment, manage, new_store, wait_until
 
-KILLS = int(os.environ.get("SONDER_KILLS", "10"))
+KILLS = int(os.environ.get("KILLS", "10"))
 
 
 @contextmanager
@@ -102,7 +102,8 @@ class Stage:
             self.worker = None
 
     def uncredited(self) -> int:
-        with psycopg.connect(host=str(server.ensure_running(self.var)), user="postgres", dbname="sonder") as connection:
+        at = server.ensure_running(self.var)
+        with psycopg.connect(host=at.host, port=at.port, user=at.user, dbname="sonder") as connection:
             row = connection.execute("SELECT count(*) FROM outcome WHERE credited_at IS NULL").fetchone()
         assert row is not None
         return int(row[0])
