@@ -13,9 +13,9 @@ MAX_NAMED = 20  # wrong names repeated in one answer
 
 def known_parameters(view: "APIView", method: str) -> list[str]:
     """The names that an operation understands, in alphabetical order."""
+    names: set[str] = set(getattr(view, "parameters", {}).get(method, ()))
     if method not in {"GET", "HEAD"}:
-        return []
-    names: set[str] = set()
+        return sorted(names)
     if getattr(view, "pagination_class", None) is not None:
         names |= {"cursor", "page_size"}
     if (filters := getattr(view, "filterset_class", None)) is not None:

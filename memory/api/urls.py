@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from memory.api.views import distillations, facts, lessons, loop, preferences
+from memory.api.views import distillations, erasing, facts, lessons, loop, preferences
 from memory.api.views.docs import docs, docs_script
 
 urlpatterns = [
@@ -21,11 +21,13 @@ urlpatterns = [
     path("preferences/<uuid:pk>/refinements/", preferences.RefinementsView.as_view(), name="refinements"),
     path("refinements/<uuid:pk>/rollback/", preferences.RollbackView.as_view(), name="rollback"),
     path("facts/", facts.FactsView.as_view(), name="facts"),
+    path("facts/<uuid:pk>/", erasing.FactView.as_view(), name="fact"),
     path("facts/<uuid:pk>/retract/", facts.RetractView.as_view(), name="fact-retract"),
     path("facts/<uuid:pk>/correct/", facts.CorrectView.as_view(), name="fact-correct"),
     path("distillations/", distillations.DistillationsView.as_view(), name="distillations"),
     path("distillations/<uuid:pk>/retry/", distillations.DistillationRetryView.as_view(), name="distillation-retry"),
     path("distillations/<uuid:pk>/cancel/", distillations.DistillationCancelView.as_view(), name="distillation-cancel"),
+    path("projects/<uuid:pk>/", erasing.ProjectView.as_view(), name="project"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", docs, name="docs"),
     path("docs/script.js", docs_script, name="docs-script"),

@@ -68,11 +68,14 @@ class ScopedView(APIView):
 
     scopes: ClassVar[dict[str, str]] = {"GET": "read"}  # of the key, by method
     content_negotiation_class = JSONOnly
-    metadata_class = None  # no OPTIONS: the OpenAPI document describes each operation
+    # No OPTIONS: the OpenAPI document describes each operation.
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Who may call, then what the call may carry."""
         super().initial(request, *args, **kwargs)
+        if request.method not in self.allowed_methods:
+            self.http_method_not_allowed(request)
         check_parameters(request, self)
         if "Transfer-Encoding" in request.headers and "Content-Length" not in request.headers:
             raise LengthRequired
@@ -99,7 +102,7 @@ class WriteView(ScopedView):
             with transaction.atomic():
                 answer = act()
         else:
-            digest = body_digest(request.method or "", request.path, [self.caller.source, request.data])
+            digest = body_digest(request.method or "", request.get_full_path(), [self.caller.source, request.data])
             answer = once(self.caller.account_id, key, digest, act)
         headers = {"Idempotency-Replayed": "true"} if answer.replayed else {}
         return Response(answer.body, status=answer.status, headers=headers)

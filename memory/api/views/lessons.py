@@ -14,6 +14,7 @@ from memory.api import serializers as wire
 from memory.api.filters import LessonFilter
 from memory.api.pagination import CreatedPagination
 from memory.api.views.base import ScopedView
+from memory.api.views.erasing import Erasable
 from memory.models import Lesson, TrustEvent
 from memory.models.scope import scoped
 from memory.services.reading import evidence_of, lesson_for, neighbours_of
@@ -40,8 +41,11 @@ class LessonsView(ScopedView, ListAPIView[Lesson]):
         return Lesson.objects.filter(scoped(lesson_account(self.caller.account_id)))
 
 
-class LessonView(ScopedView):
+class LessonView(Erasable):
     """One lesson."""
+
+    scopes = {"GET": "read", "DELETE": "admin"}
+    kind = "lesson"
 
     @extend_schema(responses=wire.LessonSerializer)
     def get(self, request: Request, pk: UUID) -> Response:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from memory.api import serializers as wire
 from memory.api.filters import InteractionFilter, OutcomeFilter
 from memory.api.views.base import ScopedView, WriteView, idempotency_key, rendered, validated
+from memory.api.views.erasing import Erasable
 from memory.errors import NotFound
 from memory.models import Account, Interaction, Outcome
 from memory.search import Ranked, Retrieved, embed_query
@@ -61,10 +62,11 @@ def _started(started: interactions.Started) -> dict[str, Any]:
     }
 
 
-class InteractionView(WriteView, RetrieveAPIView[Interaction]):
+class InteractionView(Erasable, RetrieveAPIView[Interaction]):
     """One interaction of the key's account."""
 
-    scopes = {"GET": "read", "PATCH": "loop"}
+    scopes = {"GET": "read", "PATCH": "loop", "DELETE": "admin"}
+    kind = "interaction"
     serializer_class = wire.InteractionSerializer
     queryset = Interaction.objects.all()
 
