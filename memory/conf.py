@@ -133,6 +133,25 @@ class Conf:
     throttle_loop: str = setting("600/min", "Requests a key may make on the loop's endpoints.")
     throttle_read: str = setting("300/min", "Requests a key may make on reading endpoints.")
     idempotency_hours: int = setting(24, "Hours for which an Idempotency-Key replays its answer.", low=1)
+    turn_lease_seconds: float = setting(
+        120.0,
+        "Seconds for which an agent holds a session's turn without a sign of life: longer than one answer of a model "
+        "takes, short enough that a crashed agent's session is free within minutes.",
+        low=1,
+        high=3600,
+    )
+    summary_characters: int = setting(
+        1200, "Upper bound of a session's summary: half a page, which fits into any prompt.", low=100, high=10_000
+    )
+    summary_after_minutes: float = setting(
+        10.0, "Age at which an interaction enters its session's summary: most are answered and judged by then.", low=0
+    )
+    summary_seconds: int = setting(300, "Seconds between runs that summarise sessions.", low=5)
+    retain_texts_days: int = setting(
+        0, "Days after which responses and pasted contexts are emptied; the evidence stays. 0 keeps them.", low=0
+    )
+    retain_refusals_days: int = setting(180, "Days for which refused writes are listed; 0 keeps them.", low=0)
+    retain_job_runs_days: int = setting(30, "Days for which runs of scheduled jobs are listed; 0 keeps them.", low=0)
     sweep_seconds: int = setting(30, "Seconds between sweeps for work whose message was lost.", low=5)
 
 

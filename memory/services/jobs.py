@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 
 from memory.models import JobRun
-
-KEEP = timedelta(days=30)
-
 
 @contextmanager
 def recorded(job: str) -> Iterator[dict[str, Any]]:
@@ -23,4 +19,3 @@ def recorded(job: str) -> Iterator[dict[str, Any]]:
         outcome = "done"
     finally:
         JobRun.objects.filter(pk=run.pk).update(finished_at=timezone.now(), outcome=outcome, figures=figures)
-        JobRun.objects.filter(job=job, started_at__lt=timezone.now() - KEEP).delete()
