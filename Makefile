@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PYTEST_ARGS ?= -n auto
 ARGS ?=
 
-.PHONY: help setup run test lint bench lock
+.PHONY: help setup run test lint bench reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -37,6 +37,9 @@ lint: setup ## ruff and mypy
 
 bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
 	@$(BIN)/python manage.py evaluate performance $(ARGS)
+
+reliability: setup ## kill the worker 200 times in the middle of its work (KILLS=n)
+	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py
 
 lock: setup ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --generate-hashes \

@@ -151,17 +151,25 @@ CELERY_BEAT_SCHEDULE = {
         "task": "memory.tasks.maintenance_embed_sweep",
         "schedule": float(globals()["SONDER_SWEEP_SECONDS"]),
     },
+    "session summaries": {
+        "task": "memory.tasks.maintenance_summaries",
+        "schedule": float(globals()["SONDER_SUMMARY_SECONDS"]),
+    },
     "daily maintenance": {"task": "memory.tasks.maintenance_daily", "schedule": 24 * 3600.0},
 }
 
+# What every line says, whoever wrote it: the request it belongs to, when, who and how grave.
+_LINE = [
+    structlog.contextvars.merge_contextvars,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.format_exc_info,
+]
 structlog.configure(
     processors=[
-        structlog.contextvars.merge_contextvars,
         structlog.stdlib.filter_by_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.processors.format_exc_info,
+        *_LINE,
         structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
     ],
     logger_factory=structlog.stdlib.LoggerFactory(),
@@ -174,10 +182,18 @@ LOGGING = {
         "line": {
             "()": structlog.stdlib.ProcessorFormatter,
             "processor": structlog.processors.JSONRenderer(),
+            "foreign_pre_chain": _LINE,
         }
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    # The client of the model servers logs whole requests at DEBUG: what agents wrote stays out of the log.
-    "loggers": {"httpx": {"level": "WARNING"}, "openai": {"level": "WARNING"}},
+    "loggers": {
+        # The client of the model servers logs whole requests at DEBUG: what agents wrote stays out of the log.
+        "httpx": {"level": "WARNING"},
+        "openai": {"level": "WARNING"},
+        # Each request and each task would say that it came and that it went.
+        "django_structlog.middlewares.request": {"level": env.str("REQUEST_LOG_LEVEL", default="WARNING")},
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+    },
 }

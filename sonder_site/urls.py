@@ -8,6 +8,7 @@ from memory.api.views.health import healthz, readyz
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="docs"), name="home"),
+    path("favicon.ico", RedirectView.as_view(url="/static/favicon.svg")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/v1/", include("memory.api.urls")),
