@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import environ
 import structlog
@@ -159,7 +160,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # What every line says, whoever wrote it: the request it belongs to, when, who and how grave.
-_LINE = [
+_LINE: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.stdlib.add_logger_name,

@@ -55,7 +55,8 @@ def control(account, caller, lesson, signal, n, *, start=0) -> None:
 def test_every_row_agrees_with_the_plain_implementation(account, callers) -> None:
     rng = random.Random(11)
     lessons = make_lessons(10)
-    harmful, plain, seen = lessons[0], Plain(), set()
+    harmful, plain = lessons[0], Plain()
+    seen: set = set()
     for _ in range(250):
         task = f"task {rng.randint(1, 25)}"
         picked = rng.sample(lessons, rng.randint(1, 4))
