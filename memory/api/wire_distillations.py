@@ -1,8 +1,10 @@
 """Distillations on the wire. The claim's token and its holder stay inside."""
 
+from typing import Any
+
 from rest_framework import serializers
 
-from memory.api.serializers import StrictSerializer
+from memory.api.parameters import MAX_NAMED
 from memory.models import LessonDistillation
 
 
@@ -16,5 +18,11 @@ class DistillationSerializer(serializers.ModelSerializer[LessonDistillation]):
         )  # fmt: skip
 
 
-class NoFieldsSerializer(StrictSerializer):
-    """A request that the address says all about."""
+class NoFieldsSerializer(serializers.Serializer[Any]):
+    """A request of which the address says all."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if data:
+            sentence = "is not a field of this request; it takes none."
+            raise serializers.ValidationError({name: [sentence] for name in list(data)[:MAX_NAMED]})
+        return {}

@@ -7,12 +7,18 @@ may pass them, and the lesson is then flagged for review.
 from dataclasses import dataclass
 from uuid import UUID
 
-from memory.models import Lesson
+from django.db.models import Q
+from pgvector import HalfVector
+from pgvector.django import CosineDistance
+
+from memory.embedding import Vectors
+from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
 from memory.models.scope import scoped
 from memory.rules import text as texts
+from memory.rules.claim import ClaimSignature, same_claim
 from memory.rules.concreteness import judge
 from memory.rules.privacy import find_private
-from memory.services import tombstone
+from memory.services import similarity, tombstone
 
 MAX_CHARACTERS = 2000
 
@@ -27,8 +33,16 @@ class Verdict:
     digest: str | None = None  # of the normalised text; None if nothing is left of it
 
 
-def hard_gates(text: str, account_id: UUID | None) -> Verdict:
-    """The first hard gate that refuses the text: empty, too_long, private, rejected_value or exact_duplicate."""
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """Where a text lies in an embedding space."""
+
+    vector: Vectors  # unit vector
+    space: EmbeddingSpace  # whose thresholds hold
+
+
+def text_gates(text: str) -> Verdict:
+    """The hard gates that look at the text alone: empty, too_long, private."""
     try:
         digest = texts.digest(text)
     except texts.EmptyText:
@@ -38,14 +52,56 @@ def hard_gates(text: str, account_id: UUID | None) -> Verdict:
     if private := find_private(text):
         # The digest of a text that holds a secret could be used to guess the secret, so none is kept.
         return Verdict(refusal="private", details=private)
-    if tombstone.is_buried(account_id, digest):
+    return Verdict(digest=digest)
+
+
+def quality_gates(text: str, task: str | None = None) -> Verdict:
+    """Whether the text is concrete enough to be of use; `task` is what it was learned from."""
+    judgement = judge(text, task=task)
+    return Verdict(flags=() if judgement.concrete else ("vague",), details=judgement.reasons)
+
+
+def value_gates(
+    digest: str,
+    claim: ClaimSignature,
+    account_id: UUID | None,
+    meaning: Meaning | None,
+    known: tuple[UUID, ...],
+    replaces: UUID | None = None,
+) -> Verdict:
+    """The hard gates that compare with what the store has rejected and holds: rejected_value, exact_duplicate.
+
+    `known` are lessons that count as existing whatever their scope and state. `replaces` is the lesson whose place a
+    new wording takes: what that one had replaced itself does not refuse a similar text. Call it in the transaction that
+    inserts, under the scope's lock, so that its answer still holds when the lesson is there.
+    """
+    buried = tombstone.is_buried(account_id, digest)
+    if not buried and meaning is not None:
+        buried = bool(similarity.matching_tombstone(meaning.vector, claim, account_id, meaning.space, replaces))
+    if buried:
         return Verdict(refusal="rejected_value", digest=digest)
-    if Lesson.objects.filter(scoped(account_id), text_sha256=digest).exists():
+    if Lesson.objects.filter(scoped(account_id) | Q(pk__in=known), text_sha256=digest).exists():
         return Verdict(refusal="exact_duplicate", digest=digest)
     return Verdict(digest=digest)
 
 
-def quality_gates(text: str) -> Verdict:
-    """Whether the text is concrete enough to be of use."""
-    judgement = judge(text)
-    return Verdict(flags=() if judgement.concrete else ("vague",), details=judgement.reasons)
+def is_semantic_duplicate(
+    claim: ClaimSignature,
+    account_id: UUID | None,
+    meaning: Meaning,
+    known: tuple[UUID, ...],
+    replaces: UUID | None = None,
+) -> bool:
+    """The quality gate that compares meanings: whether a lesson of the scope, or a known one, says the same already.
+
+    The lesson that the text `replaces` does not count.
+    """
+    space = meaning.space
+    if similarity.semantic_duplicate(meaning.vector, claim, account_id, space, replaces) is not None:
+        return True
+    distance = CosineDistance("embedding", HalfVector(meaning.vector))
+    near = LessonEmbedding.objects.filter(lesson__in=known, space=space).annotate(distance=distance)
+    claims = near.filter(distance__lte=1 - space.duplicate_similarity).values_list(
+        "lesson__polarity", "lesson__anchors"
+    )
+    return any(same_claim(claim, similarity.stored_claim(*columns)).same for columns in claims)

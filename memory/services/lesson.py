@@ -1,22 +1,24 @@
 """Lessons come into being here, on every path, behind the same gates."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import IntegrityError, transaction
 from django.db.models import CharField, Func, Value
+from pgvector import HalfVector
 
-from memory.models import Lesson, ReviewItem, WriteRefusal
+from memory.models import Lesson, LessonEmbedding, ReviewItem, WriteRefusal
 from memory.models.vocabulary import LessonState, Origin, ReviewKind, ReviewStatus
 from memory.rules.claim import signature
 from memory.rules.text import clean, identifiers
-from memory.services.gates import Verdict, hard_gates, quality_gates
+from memory.services.gates import Meaning, Verdict, is_semantic_duplicate, quality_gates, text_gates, value_gates
 from memory.services.nudge import nudge
+from memory.services.scoping import lock_scope
 
 EMBED = "embed"
 # Chance of mattering to a reader: a vague lesson is a nuisance, a duplicate hides another's evidence.
-PRIORITY = {ReviewKind.VAGUE: 0.2, ReviewKind.NEAR_DUPLICATE: 0.4}
+PRIORITY = {ReviewKind.VAGUE: 0.2, ReviewKind.NEW_LESSON: 0.3, ReviewKind.NEAR_DUPLICATE: 0.4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,10 @@ class NewLesson:
     source_interaction: UUID | None = None
     source_import: UUID | None = None
     source_ref: str = ""
+    task: str | None = None  # what it was learned from, which it must not merely restate
+    meaning: Meaning | None = None  # where it lies, if it was embedded already; lets the gates compare meanings
+    known: tuple[UUID, ...] = ()  # lessons handed out where it was learned: to repeat one is recall
+    replaces: UUID | None = None  # the lesson whose place a new wording takes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,47 +51,70 @@ class Written:
 def store(new: NewLesson, *, strict: bool = False) -> Written:
     """Stores a lesson, flagged for review where it fails a quality gate; or records why it is refused.
 
-    `strict` makes the quality gates refuse too, as automatic paths must.
+    `strict` makes the quality gates refuse too, as automatic paths must. Writers of one scope take turns from the last
+    gates to the insert, with each other and with whoever rejects a value there: of two that say the same the second
+    is refused, and nothing that was rejected meanwhile comes back.
     """
     text = clean(new.text).strip()
-    verdict = hard_gates(text, new.account_id)
-    quality = quality_gates(text) if not verdict.refusal else Verdict()
+    verdict = text_gates(text)
+    quality = Verdict() if verdict.refusal else quality_gates(text, new.task)
     if strict and quality.flags:
-        verdict = Verdict(refusal="not_concrete", details=quality.details, digest=verdict.digest)
+        verdict = replace(quality, refusal="not_concrete", flags=(), digest=verdict.digest)
     if verdict.refusal:
         return _refuse(new, verdict)
-    digest = verdict.digest
-    assert digest is not None, "a text that passed has a digest"
-    verdict = Verdict(flags=quality.flags, details=quality.details, digest=digest)
     try:
         with transaction.atomic():
-            lesson = _insert(new, text, digest)
-            if "vague" in verdict.flags:
-                flag(lesson, ReviewKind.VAGUE)
+            lock_scope(new.account_id)
+            verdict = _compared(new, text, replace(quality, digest=verdict.digest), strict)
+            lesson = None if verdict.refusal else _insert(new, text, verdict)
     except IntegrityError as error:
         if "lesson_account_text_unique" not in str(error):
             raise
-        # Another writer was faster with the same value.
-        return _refuse(new, Verdict(refusal="exact_duplicate", digest=digest))
-    nudge(EMBED, lesson.pk)
-    return Written(lesson=lesson, verdict=verdict)
+        # A writer that took no turn was faster with the same value.
+        lesson, verdict = None, Verdict(refusal="exact_duplicate", digest=verdict.digest)
+    return Written(lesson=lesson, verdict=verdict) if lesson else _refuse(new, verdict)
 
 
-def _insert(new: NewLesson, text: str, digest: str) -> Lesson:
+def _compared(new: NewLesson, text: str, verdict: Verdict, strict: bool) -> Verdict:
+    """The verdict, after a look at what the store holds and has rejected."""
+    assert verdict.digest is not None, "a text that passed has a digest"
+    claim = signature(text)
+    value = value_gates(verdict.digest, claim, new.account_id, new.meaning, new.known, new.replaces)
+    if value.refusal or new.meaning is None:
+        return value if value.refusal else verdict
+    if not is_semantic_duplicate(claim, new.account_id, new.meaning, new.known, new.replaces):
+        return verdict
+    if strict:
+        return Verdict(refusal="semantic_duplicate", digest=verdict.digest)
+    return replace(verdict, flags=(*verdict.flags, "near_duplicate"))
+
+
+def _insert(new: NewLesson, text: str, verdict: Verdict) -> Lesson:
+    """The lesson, its vector if it is known, and the questions that it raises."""
+    assert verdict.digest is not None, "a text that passed has a digest"
     claim = signature(text).to_json()
-    return Lesson.objects.create(
+    lesson = Lesson.objects.create(
         account_id=new.account_id,
         text=text,
-        text_sha256=digest,
+        text_sha256=verdict.digest,
         origin=new.origin.value,
         state=new.state.value,
         source_interaction=new.source_interaction,
         source_import_id=new.source_import,
         source_ref=new.source_ref,
+        supersedes=new.replaces,
         polarity=claim["polarity"],
         anchors=claim["anchors"],
         identifiers=Func(Value(identifiers(text), output_field=ArrayField(CharField())), function="array_to_tsvector"),
     )
+    if new.meaning is None:
+        nudge(EMBED, lesson.pk)
+    else:
+        vector = HalfVector(new.meaning.vector)
+        LessonEmbedding.objects.create(lesson=lesson, space=new.meaning.space, embedding=vector)
+    for name in verdict.flags:
+        flag(lesson, ReviewKind(name))
+    return lesson
 
 
 def flag(lesson: Lesson, kind: ReviewKind) -> None:

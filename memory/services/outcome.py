@@ -7,6 +7,7 @@ from django.db import transaction
 from memory.errors import Invalid, NotFound
 from memory.models import Interaction, Outcome
 from memory.rules.signals import RETRACTED, SIGNALS, reward_of
+from memory.services import distillation
 from memory.services.caller import Caller
 from memory.services.nudge import nudge
 
@@ -41,5 +42,6 @@ def report(caller: Caller, interaction_id: UUID, signal: str, detail: str = "") 
         judge_id=caller.user_id,
         detail=detail,
     )
+    distillation.consider(interaction_id)
     nudge(CREDIT, interaction_id)
     return outcome, True
