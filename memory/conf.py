@@ -119,8 +119,8 @@ class Conf:
     )
     distill_lease_seconds: float = setting(
         300.0,
-        "Seconds for which a worker holds a distillation without a sign of life. Longer than any one step, which is "
-        "four times the timeout at most.",
+        "Seconds for which a worker holds a distillation without a sign of life. Longer than any one step: asking a "
+        "model takes a few times the timeout at most.",
         low=240,
         high=3600,
     )

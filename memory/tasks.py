@@ -1,18 +1,19 @@
 """Background work. Each task takes an id, calls one service, and may run twice. The sweeps find what no message told.
 
-Queues: `credit` is fast and never waits for a model; `maintenance` may.
+Queues: `credit` is fast and never waits for a model; `maintenance` may; `distill` waits for a language model.
 """
 
 from uuid import UUID
 
 import structlog
-from celery import shared_task
+from celery import Task, shared_task
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from memory import conf
+from memory.distillers import DistillerUnavailable
 from memory.errors import EmbeddingUnavailable
-from memory.services import bands, idempotency, jobs, quarantine, space
+from memory.services import bands, distilling, idempotency, jobs, quarantine, retention, space, standing, summary
 from memory.services import credit as crediting
 
 log = structlog.get_logger(__name__)
@@ -33,11 +34,30 @@ def credit_interaction(interaction_id: str) -> None:
 
 
 @shared_task(**RETRY)
-def credit_sweep() -> int:
+def credit_sweep() -> None:
     """Credits what was not announced."""
     with jobs.recorded("credit_sweep") as figures:
+        figures["standings_of_another_policy"] = standing.follow_policy()
         figures["interactions"] = crediting.sweep()
-    return int(figures["interactions"])
+
+
+@shared_task(bind=True, **RETRY)
+def distill_interaction(self: Task, interaction_id: str) -> None:
+    """Distils one interaction; if the distiller is away, the sweep tries again."""
+    try:
+        distilling.distill(UUID(interaction_id), self.request.id or "")
+    except DistillerUnavailable as refusal:
+        log.warning("distiller_unavailable", reason=refusal.detail)
+
+
+@shared_task(bind=True, **RETRY)
+def distill_sweep(self: Task) -> None:
+    """Distils what was not announced, failed for a while, or was left by a worker that died."""
+    with jobs.recorded("distill_sweep") as figures:
+        try:
+            figures["interactions"] = distilling.sweep(self.request.id or "")
+        except DistillerUnavailable as refusal:
+            figures["unavailable"] = refusal.detail
 
 
 @shared_task(**RETRY)
@@ -60,10 +80,18 @@ def maintenance_embed_sweep() -> None:
 
 
 @shared_task(**RETRY)
+def maintenance_summaries() -> None:
+    """Summarises sessions that were worked in."""
+    with jobs.recorded(summary.JOB) as figures:
+        figures.update(summary.summarise_due().figures())
+
+
+@shared_task(**RETRY)
 def maintenance_daily() -> None:
     """Band rates, expired idempotency records, and the clock where it is on."""
     with jobs.recorded("daily") as figures:
         figures["expired_answers"] = idempotency.forget_expired()
+        figures["retention"] = retention.apply_retention(timezone.now())
         figures["bands"] = bands.measure()
         with transaction.atomic():
             figures["freed_by_clock"] = quarantine.lift_by_clock(
@@ -71,5 +99,38 @@ def maintenance_daily() -> None:
             )
 
 
+@shared_task(**RETRY)
+def maintenance_contradictions() -> None:
+    """Flags lessons that may contradict each other. Decides nothing."""
+    with jobs.recorded(contradiction.JOB) as figures:
+        try:
+            figures.update(contradiction.detect().figures())
+        except EmbeddingUnavailable as refusal:
+            figures["unavailable"] = refusal.detail
+
+
+@shared_task(**RETRY)
+def maintenance_staleness() -> None:
+    """Asks about lessons that once did well and have not been judged for long. Changes none."""
+    with jobs.recorded("staleness") as figures:
+        figures.update(staleness.run())
+
+
+@shared_task(**RETRY)
+def maintenance_prune_plan() -> None:
+    """Plans what could be merged, and deletes what can no longer be undone. Merges nothing: a person applies."""
+    with jobs.recorded("prune_plan") as figures:
+        figures.update(pruning.forget_old())
+        try:
+            figures["tombstones_embedded"] = tombstone.follow(usable_space())
+            figures.update(pruning.run())
+        except EmbeddingUnavailable as refusal:
+            figures["unavailable"] = refusal.detail
+
+
 # Which task does the work that a service announces: nudge name -> task.
-TASK_OF = {"credit": credit_interaction.name, "embed": maintenance_embed.name}
+TASK_OF = {
+    "credit": credit_interaction.name,
+    "distill": distill_interaction.name,
+    "embed": maintenance_embed.name,
+}

@@ -114,12 +114,12 @@ class Corpus:
         return np.asarray(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), dtype=np.float32)
 
     def _texts(self, rng: np.random.Generator, topics: Ints) -> list[str]:
-        lengths = rng.integers(10, 33, size=len(topics))
+        lengths = rng.normal(28, 6, size=len(topics)).clip(8, 45).astype(int)
         words = self._words(rng, np.repeat(topics, lengths), own_share=0.5)
         names_code = rng.random(len(topics)) < CODE_SHARE
         texts = []
         for own, code in zip(np.split(words, np.cumsum(lengths)[:-1]), names_code, strict=True):
-            chosen = [self.words[w] for w in own]
+            chosen = [self.words[w] for w in dict.fromkeys(own.tolist())]  # in one sentence hardly a word comes twice
             if code:
                 chosen[-1] = f"{chosen[0]}.{chosen[1]}_{chosen[2]}()"
             texts.append(" ".join(chosen).capitalize() + ".")

@@ -9,6 +9,7 @@ import structlog
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import is_valid_path
 from django.views import defaults
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
@@ -134,7 +135,10 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not _is_api(request):
         return defaults.page_not_found(request, exception)
-    detail = f"There is nothing at {shown(request.path)}. The API is described at /api/v1/docs/."
+    hint = "The API is described at /api/v1/docs/."
+    if is_valid_path(f"{request.path_info}/"):
+        hint = "Its address ends with a slash."
+    detail = f"There is nothing at {shown(request.path)}. {hint}"
     return problem(HTTPStatus.NOT_FOUND, detail)
 
 

@@ -1,16 +1,37 @@
 """Filters of the lists."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
 from django.contrib.postgres.search import SearchQuery, SearchVector
+from django.core.exceptions import ValidationError
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_filters import rest_framework as filters
+from django_filters.fields import IsoDateTimeField
 
-from memory.models import Contradiction, Fact, Interaction, Lesson, LessonDistillation, Outcome, Preference
-from memory.models.vocabulary import DistillationReason, DistillationState, LessonState, Origin, OutcomeSource, Signal
+from memory.models import (
+    Contradiction,
+    Fact,
+    Interaction,
+    Lesson,
+    LessonDistillation,
+    Outcome,
+    Preference,
+    Session,
+    Task,
+)
+from memory.models.vocabulary import (
+    DistillationReason,
+    DistillationState,
+    LessonState,
+    Origin,
+    OutcomeSource,
+    Signal,
+    TaskStatus,
+)
+from memory.services.agent_task import unfinished
 from memory.services.fact import known
 
 MAX_WORDS = 1000  # characters of a search in the lessons' text
@@ -27,27 +48,46 @@ class WordFilter(filters.ChoiceFilter):
         )
 
 
-class TruthFilter(filters.BooleanFilter):
-    """`true` or `false`. Django's own filter takes any other word for no filter at all, and shows everything."""
+class TruthField(forms.Field):
+    """`true` or `false`. Django's own field takes any other word for no answer, and the list would show everything."""
 
-    field_class = forms.TypedChoiceField
+    widget = forms.TextInput
+
+    def to_python(self, value: Any) -> bool | None:
+        if value in self.empty_values:
+            return None
+        if value not in {"true", "false"}:
+            raise ValidationError("use true or false.")
+        return bool(value == "true")
+
+
+class TruthFilter(filters.BooleanFilter):
+    field_class = TruthField
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(
-            choices=[("true", "true"), ("false", "false")],
-            coerce=lambda word: word == "true",
-            empty_value=None,
-            error_messages={"invalid_choice": "use true or false."},
-            widget=forms.TextInput,
-            **kwargs,
-        )
+        super().__init__(widget=forms.TextInput, **kwargs)
+
+
+class MomentField(IsoDateTimeField):
+    """A time in UTC. PostgreSQL refuses some of the offsets that ISO 8601 allows."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        moment: datetime | None = super().to_python(value)
+        try:
+            return moment.astimezone(UTC) if moment is not None else None
+        except OverflowError:
+            raise ValidationError("is beyond the calendar.") from None
+
+
+class MomentFilter(filters.IsoDateTimeFilter):
+    field_class = MomentField
 
 
 class InteractionFilter(filters.FilterSet):
     project = filters.CharFilter(field_name="project__slug")
     session = filters.CharFilter(field_name="session__external_id")
-    created_after = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    created_before = filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    created_after = MomentFilter(field_name="created_at", lookup_expr="gte")
+    created_before = MomentFilter(field_name="created_at", lookup_expr="lt")
 
     class Meta:
         model = Interaction
@@ -87,7 +127,8 @@ class LessonFilter(filters.FilterSet):
 
     def contradicted(self, lessons: QuerySet[Lesson], name: str, value: bool) -> QuerySet[Lesson]:
         either = Q(first=OuterRef("pk")) | Q(second=OuterRef("pk"))
-        return lessons.filter(Exists(Contradiction.objects.filter(either, verdict__isnull=True), negated=not value))
+        flagged = Exists(Contradiction.objects.filter(either, verdict__isnull=True))
+        return lessons.filter(flagged if value else ~flagged)
 
     def ordered(self, lessons: QuerySet[Lesson], name: str, value: str) -> QuerySet[Lesson]:
         """The list's pagination orders, since its cursor depends on the order."""
@@ -106,9 +147,9 @@ class PreferenceFilter(filters.FilterSet):
 class FactFilter(filters.FilterSet):
     project = filters.CharFilter(field_name="project__slug")
     key = filters.CharFilter(field_name="key")
-    q = filters.CharFilter(method="words", label="Words that the text has, in any form.")
-    as_of = filters.IsoDateTimeFilter(method="nothing", label="Only what was true then.")
-    believed_at = filters.IsoDateTimeFilter(method="nothing", label="As the store believed then; default: now.")
+    q = filters.CharFilter(method="words", max_length=MAX_WORDS, label="Words that the text has, in any form.")
+    as_of = MomentFilter(method="nothing", label="Only what was true then.")
+    believed_at = MomentFilter(method="nothing", label="As the store believed then; default: now.")
 
     class Meta:
         model = Fact
@@ -134,3 +175,28 @@ class DistillationFilter(filters.FilterSet):
     class Meta:
         model = LessonDistillation
         fields: list[str] = []
+
+
+class SessionFilter(filters.FilterSet):
+    project = filters.CharFilter(field_name="project__slug")
+    external_id = filters.CharFilter(field_name="external_id")
+
+    class Meta:
+        model = Session
+        fields: list[str] = []
+
+
+class TaskFilter(filters.FilterSet):
+    status = WordFilter(TaskStatus.values)
+    project = filters.CharFilter(field_name="project__slug")
+    owner = filters.CharFilter(field_name="owner")
+    parent = filters.UUIDFilter(field_name="parent_id")
+    ready = TruthFilter(method="startable", label="Pending, and all that it waits for is done.")
+
+    class Meta:
+        model = Task
+        fields: list[str] = []
+
+    def startable(self, tasks: QuerySet[Task], name: str, value: bool) -> QuerySet[Task]:
+        ready = Q(~Exists(unfinished(OuterRef("pk"))), status=TaskStatus.PENDING)
+        return tasks.filter(ready if value else ~ready)

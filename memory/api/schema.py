@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiParameter
+
+from memory.api.permissions import scope_of
 
 PROBLEM = {
     "type": "object",
@@ -25,11 +28,10 @@ PROBLEM = {
 ALWAYS = {
     400: "A field or a parameter is wrong",
     401: "No valid API key",
-    403: "The key lacks the scope",
     429: "Too many requests; see Retry-After",
     503: "The database does not answer; see Retry-After",
 }
-OF_A_PATH = {404: "Not in this account"}
+NOT_FOUND = {404: "Not in this account: what the address names, or what the body refers to"}
 OF_A_BODY = {411: "No Content-Length", 413: "Too large", 415: "Not JSON"}
 OF_A_WRITE = {409: "Idempotency-Key used for another request, or the thing changed"}
 # RFC 9457 documents carry these headers with them.
@@ -55,12 +57,17 @@ class ProblemSchema(AutoSchema):
             return None
         for status, text in self._problems().items():
             operation["responses"].setdefault(str(status), self._answer(status, text))
+        if not getattr(self.get_request_serializer(), "may_be_empty", True):
+            operation["requestBody"]["required"] = True
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "query" and parameter["schema"].get("type") == "string":
+                parameter["schema"].setdefault("minLength", 1)  # an empty one is refused
         return operation
 
     def _problems(self) -> dict[int, str]:
-        problems = dict(ALWAYS)
-        if "{" in self.path:
-            problems |= OF_A_PATH
+        problems = {**ALWAYS, 403: f"The key lacks the scope `{scope_of(self.view, self.method)}`"}
+        if "{" in self.path or self._writes():
+            problems |= NOT_FOUND
         if self.method in {"POST", "PATCH", "PUT"}:
             problems |= OF_A_BODY
         if self._writes():
@@ -87,3 +94,20 @@ class ProblemSchema(AutoSchema):
             name, schema = HEADERS[status]
             answer["headers"] = {name: {"schema": schema, "required": True}}
         return answer
+
+
+class StrictBody(OpenApiSerializerExtension):
+    """Says of a request's body that it takes no other fields, and whether it needs one at all."""
+
+    target_class = "memory.api.serializers.StrictSerializer"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+        schema: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        if not self.target.may_be_empty:
+            schema["minProperties"] = 1
+        # drf-spectacular takes the body of a PATCH for one whose fields are all optional; here a body is what it says.
+        required = sorted(name for name, field in self.target.fields.items() if field.required and not field.read_only)
+        if required:
+            schema["required"] = required
+        return {**schema, "additionalProperties": False}

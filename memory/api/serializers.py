@@ -1,6 +1,6 @@
 """What goes over the wire. Requests refuse fields that they do not know; answers are built from values, not models."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.validators import RegexValidator
 from rest_framework import serializers
@@ -28,6 +28,8 @@ DECIDED = {
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses unknown fields by name: a misspelt field must never be dropped in silence."""
 
+    may_be_empty: ClassVar[bool] = True  # without any field, where none of them is required
+
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict):
             known = [name for name, field in self.fields.items() if not field.read_only]
@@ -35,6 +37,8 @@ class StrictSerializer(serializers.Serializer[Any]):
             if unknown:
                 hint = f"is not a field of this request; it knows {', '.join(known)}."
                 raise serializers.ValidationError({name: [DECIDED.get(name, hint)] for name in unknown[:MAX_NAMED]})
+            if not data and not self.may_be_empty:
+                raise serializers.ValidationError({"body": [f"name at least one of {', '.join(known)}."]})
         return super().to_internal_value(data)
 
 
@@ -107,17 +111,13 @@ class RetrieveSerializer(TaskSerializer):
 
 
 class FinishSerializer(StrictSerializer):
+    may_be_empty = False
     response = StrictCharField(
         required=False, allow_null=True, allow_blank=True, max_length=MAX_RESPONSE, trim_whitespace=False
     )
     tokens_in = StrictIntegerField(required=False, allow_null=True, min_value=0, max_value=MAX_COUNT)
     tokens_out = StrictIntegerField(required=False, allow_null=True, min_value=0, max_value=MAX_COUNT)
     token_source = StrictCharField(required=False, allow_blank=True, max_length=40)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if not attrs:
-            raise serializers.ValidationError({"body": [f"name at least one of {', '.join(self.fields)}."]})
-        return attrs
 
 
 class ReportSerializer(StrictSerializer):
@@ -185,8 +185,8 @@ class LookedUpSerializer(serializers.Serializer[Any]):
 
 
 class InteractionSerializer(serializers.ModelSerializer[Interaction]):
-    project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
-    session = serializers.SlugRelatedField[Any](slug_field="external_id", read_only=True)
+    project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+    session = serializers.SlugRelatedField[Any](slug_field="external_id", read_only=True, allow_null=True)
 
     class Meta:
         model = Interaction

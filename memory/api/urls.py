@@ -3,7 +3,7 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from memory.api.views import distillations, erasing, facts, lessons, loop, preferences
+from memory.api.views import distillations, erasing, facts, health_report, lessons, loop, preferences, sessions, tasks
 from memory.api.views.docs import docs, docs_script
 
 urlpatterns = [
@@ -24,6 +24,15 @@ urlpatterns = [
     path("facts/<uuid:pk>/", erasing.FactView.as_view(), name="fact"),
     path("facts/<uuid:pk>/retract/", facts.RetractView.as_view(), name="fact-retract"),
     path("facts/<uuid:pk>/correct/", facts.CorrectView.as_view(), name="fact-correct"),
+    path("sessions/", sessions.SessionsView.as_view(), name="sessions"),
+    path("sessions/<uuid:pk>/", sessions.SessionView.as_view(), name="session"),
+    path("sessions/<uuid:pk>/turn/", sessions.SessionTurnView.as_view(), name="session-turn"),
+    path("tasks/", tasks.TasksView.as_view(), name="tasks"),
+    path("tasks/<uuid:pk>/", tasks.TaskView.as_view(), name="task"),
+    path("tasks/<uuid:pk>/events/", tasks.TaskEventsView.as_view(), name="task-events"),
+    path("tasks/<uuid:pk>/dependencies/", tasks.TaskDependenciesView.as_view(), name="task-dependencies"),
+    path("tasks/<uuid:pk>/dependencies/<uuid:depends_on>/", tasks.TaskDependencyView.as_view(), name="task-dependency"),
+    path("health/", health_report.HealthView.as_view(), name="health"),
     path("distillations/", distillations.DistillationsView.as_view(), name="distillations"),
     path("distillations/<uuid:pk>/retry/", distillations.DistillationRetryView.as_view(), name="distillation-retry"),
     path("distillations/<uuid:pk>/cancel/", distillations.DistillationCancelView.as_view(), name="distillation-cancel"),

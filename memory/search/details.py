@@ -8,6 +8,7 @@ from uuid import UUID
 import numpy as np
 
 from memory.embedding import Vectors
+from memory.models import EmbeddingSpace
 from memory.models.sql import fetch
 from memory.search.semantic import vector_literal
 from memory.search.terms import Term, tsquery
@@ -23,24 +24,25 @@ def read_halfvec(raw: bytes | memoryview) -> Vectors:
 
 
 _STATEMENT = """
-    SELECT l.id, l.text, l.text_sha256, l.state, l.created_at, 1 - (e.embedding <=> %(vector)s::halfvec),
-        halfvec_send(e.embedding), ARRAY(SELECT t.i FROM unnest(%(queries)s::tsquery[]) WITH ORDINALITY AS t(q, i)
-            WHERE l.search @@ t.q),
+    SELECT l.id, l.text, l.text_sha256, l.state, extract(epoch FROM coalesce(s.last_win_at, l.created_at))::float8,
+        1 - (e.embedding <=> %(vector)s::halfvec),
+        ARRAY(SELECT t.i FROM unnest(%(queries)s::tsquery[]) WITH ORDINALITY AS t(q, i) WHERE l.search @@ t.q),
         coalesce(c.n, 0), coalesce(c.reward, 0), coalesce(m.n, 0), coalesce(m.reward, 0),
-        s.last_win_at, s.last_loss_at, s.quarantined_at, coalesce(s.on_trial, false), s.d
+        CASE WHEN l.state = 'quarantined' THEN s.last_loss_at END, s.quarantined_at, coalesce(s.on_trial, false), s.d
     FROM lesson l
         LEFT JOIN lesson_embedding e ON e.lesson_id = l.id AND e.space_id = %(space)s
         LEFT JOIN lesson_source_sum c ON c.lesson_id = l.id AND c.source = 'caller'
         LEFT JOIN lesson_source_sum m ON m.lesson_id = l.id AND m.source = 'machine'
         LEFT JOIN lesson_standing s ON s.lesson_id = l.id
     WHERE l.id = ANY(%(ids)s)
+    ORDER BY l.id
 """
 
 
 def details(
     query: EmbeddedQuery, terms: list[Term], ids: Collection[UUID], lexical_scores: Mapping[UUID, float]
-) -> dict[UUID, Candidate]:
-    """Candidates by id. The cosine is exact, also for a lesson that only the words found."""
+) -> list[Candidate]:
+    """The candidates in the order of their ids. The cosine is exact, also for a lesson that only the words found."""
     words = [term for term in terms if term.column == "search"]
     values = {
         "vector": vector_literal(query.vector.tolist()) if query.vector is not None else None,
@@ -49,32 +51,39 @@ def details(
         "ids": list(ids),
     }
     total = sum(term.idf for term in words) or 1.0
-    found = {}
+    found = []
     for row in fetch(_STATEMENT, values):
-        shared = [words[int(i) - 1] for i in row[7]]
+        shared = [words[int(i) - 1] for i in row[6]]
         coverage = sum(term.idf for term in shared) / total
-        found[row[0]] = _candidate(row, len(shared), coverage, lexical_scores.get(row[0]))
+        found.append(_candidate(row, len(shared), coverage, lexical_scores.get(row[0])))
     return found
 
 
 def _candidate(row: tuple[Any, ...], shared: int, coverage: float, lexical_score: float | None) -> Candidate:
-    caller, machine = (row[8], row[9]), (row[10], row[11])
+    caller, machine = (row[7], row[8]), (row[9], row[10])
     n, reward = caller if caller[0] else machine
     return Candidate(
         lesson_id=row[0],
         text=row[1],
         text_sha256=row[2],
         state=row[3],
-        created_at=row[4],
+        fresh_at=row[4],
         cosine=row[5],
         lexical_score=lexical_score,
         shared_anchors=shared,
         coverage=coverage,
-        vector=read_halfvec(row[6]) if row[6] is not None else None,
         evidence=Evidence(n=n, reward=Decimal(reward)),
-        last_win_at=row[12],
-        last_loss_at=row[13],
-        quarantined_at=row[14],
-        on_trial=row[15],
-        d=row[16],
+        last_loss_at=row[11],
+        quarantined_at=row[12],
+        on_trial=row[13],
+        d=row[14],
     )
+
+
+def vectors_of(space: EmbeddingSpace, ids: Collection[UUID]) -> dict[UUID, Vectors]:
+    """Unit vectors by lesson, of those that have one in the space. Not among the details: few candidates need them."""
+    rows = fetch(
+        "SELECT lesson_id, halfvec_send(embedding) FROM lesson_embedding WHERE space_id = %s AND lesson_id = ANY(%s)",
+        [space.pk, list(ids)],
+    )
+    return {lesson_id: read_halfvec(raw) for lesson_id, raw in rows}

@@ -1,25 +1,28 @@
 """Retrieval: exclude, search by meaning and by words, fuse, gate, diversify. Reads only."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
 
 from memory import conf
+from memory.embedding import Vectors
 from memory.rules.decay import age_factor
 from memory.rules.fusion import reciprocal_rank_fusion, usage_boost
 from memory.rules.mmr import Selection, mmr
 from memory.rules.relevance import GateResult, Thresholds, gate, lexical_gate, supported_gate
-from memory.search.details import details
+from memory.search.details import details, vectors_of
 from memory.search.lexical import lexical
 from memory.search.semantic import prepare_session, semantic
 from memory.search.support import task_support
 from memory.search.terms import query_terms
-from memory.search.types import Candidate, EmbeddedQuery, Found, Ranked, Scope
+from memory.search.types import Candidate, EmbeddedQuery, Found, LexicalHit, Ranked, Scope, SemanticHit
 
 QUARANTINED = "quarantined"
+Hit = TypeVar("Hit", SemanticHit, LexicalHit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +64,13 @@ def find(
         served = candidate.state != QUARANTINED or admits(candidate)
         (open_to_all if served else kept_out).append(candidate)
     ranked = rank(open_to_all, mode, depth, relevant, now)
-    chosen, withheld = choose(ranked, mode, k, withholds)
+    everything = rank(candidates, mode, depth, relevant, now) if kept_out else ranked
+    vectors = _vectors(query, mode, {r.candidate.lesson_id for r in [*_pool(ranked, k), *_pool(everything, k)]})
+    chosen, withheld = choose(ranked, vectors, k, withholds)
     controls: tuple[Found, ...] = ()
     if kept_out:
         barred = {c.lesson_id for c in kept_out}
-        everything = rank(candidates, mode, depth, relevant, now)
-        would_be, _ = choose(everything, mode, k, withholds)
+        would_be, _ = choose(everything, vectors, k, withholds)
         controls = tuple(f for f in would_be if f.ranked.candidate.lesson_id in barred)
         ranked += [r for r in everything if r.candidate.lesson_id in barred]
     kept = dict.fromkeys((f.ranked.candidate.lesson_id for f in withheld), "withheld_trial")
@@ -82,36 +86,42 @@ def list_depth(k: int) -> int:
 
 
 def _candidates(query: EmbeddedQuery, scope: Scope, k: int) -> tuple[list[Candidate], str]:
+    """Every candidate, in the order of ids, and whether vectors had a part in finding them."""
     limit = list_depth(k)
     prepare_session()
     terms = query_terms(query.text)
     near = semantic(query.space, query.vector, scope, limit) if query.space and query.vector is not None else []
-    worded = lexical(terms, scope, limit)
-    scores = {hit.lesson_id: hit.score for hit in worded}
-    ids = [hit.lesson_id for hit in near] + [i for i in scores if i not in {hit.lesson_id for hit in near}]
-    found = details(query, terms, ids, scores)
+    scores = {hit.lesson_id: hit.score for hit in _contenders(lexical(terms, scope, limit), limit)}
+    ids = {*(hit.lesson_id for hit in _contenders(near, limit)), *scores}
     # A store none of whose vectors is of this space is searched by words alone.
-    return [found[i] for i in ids if i in found], "hybrid" if near else "lexical"
+    return details(query, terms, ids, scores), "hybrid" if near else "lexical"
 
 
-def _places(scored: Iterable[tuple[Candidate, float | None]], depth: int) -> dict[UUID, int]:
-    """Each lesson's place in one ranking, from 1; beyond `depth` a lesson is not in it."""
-    present = sorted(
-        ((value, c.lesson_id) for c, value in scored if value is not None), key=lambda pair: (-pair[0], pair[1])
-    )
-    return {lesson_id: place for place, (_, lesson_id) in enumerate(present[:depth], start=1)}
+def _contenders(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """Without the quarantined lessons beyond place `limit` of all: those would take nobody's place."""
+    return [hit for place, hit in enumerate(hits) if hit.state != QUARANTINED or place < limit]
+
+
+def _places(scores: Sequence[float | None], depth: int) -> dict[int, int]:
+    """Each score's place in one ranking, from 1, by its index; none beyond `depth`. Ties keep their order."""
+    present = [(score, i) for i, score in enumerate(scores) if score is not None]
+    present.sort(key=lambda pair: -pair[0])
+    return {i: place for place, (_, i) in enumerate(present[:depth], start=1)}
 
 
 def rank(
     candidates: list[Candidate], mode: str, depth: int, relevant: Callable[[Candidate], GateResult], now: datetime
 ) -> list[Ranked]:
-    """Every candidate with its fused score and the gate's verdict, best first; ties by cosine, then by id."""
+    """Every candidate with its fused score and the gate's verdict, best first; ties by cosine, then by id.
+
+    `candidates` come in the order of ids, which every sort keeps where scores are equal.
+    """
     settings = conf.current()
-    semantic_places = _places(((c, c.cosine if mode == "hybrid" else None) for c in candidates), depth)
-    lexical_places = _places(((c, c.lexical_score) for c in candidates), depth)
+    semantic_places = _places([c.cosine if mode == "hybrid" else None for c in candidates], depth)
+    lexical_places = _places([c.lexical_score for c in candidates], depth)
     ranked = []
-    for c in candidates:
-        places = semantic_places.get(c.lesson_id), lexical_places.get(c.lesson_id)
+    for i, c in enumerate(candidates):
+        places = semantic_places.get(i), lexical_places.get(i)
         fused = reciprocal_rank_fusion(*places, k=settings.rrf_k)
         boost = usage_boost(mean_reward=c.evidence.mean, n=c.evidence.n)
         factor = age_factor(_age_days(c, now), settings.half_life_days)
@@ -127,13 +137,12 @@ def rank(
                 reason=relevant(c).reason,
             )
         )
-    return sorted(ranked, key=lambda r: (-r.score, -(r.candidate.cosine or 0.0), r.candidate.lesson_id))
+    return sorted(ranked, key=lambda r: (-r.score, -(r.candidate.cosine or 0.0)))
 
 
 def _age_days(candidate: Candidate, now: datetime) -> float:
     """Days since the latest win, else since creation; never negative, whatever a clock says."""
-    since = candidate.last_win_at or candidate.created_at
-    return max(0.0, (now - since).total_seconds() / 86400)
+    return max(0.0, (now.timestamp() - candidate.fresh_at) / 86400)
 
 
 def _relevance(query: EmbeddedQuery, scope: Scope, mode: str) -> Callable[[Candidate], GateResult]:
@@ -163,8 +172,18 @@ def _relevance(query: EmbeddedQuery, scope: Scope, mode: str) -> Callable[[Candi
     return relevant
 
 
+def _pool(ranked: list[Ranked], k: int) -> list[Ranked]:
+    """What the answer is chosen from: the best that passed the gate, more than enough for `k` different ones."""
+    return [r for r in ranked if not r.reason][: 4 * k]
+
+
+def _vectors(query: EmbeddedQuery, mode: str, ids: set[UUID]) -> dict[UUID, Vectors]:
+    """The vectors that MMR compares; none where words alone decide."""
+    return vectors_of(query.space, ids) if mode == "hybrid" and query.space is not None and ids else {}
+
+
 def choose(
-    ranked: list[Ranked], mode: str, k: int, withholds: Callable[[Candidate], bool] = nobody
+    ranked: list[Ranked], vectors: Mapping[UUID, Vectors], k: int, withholds: Callable[[Candidate], bool] = nobody
 ) -> tuple[tuple[Found, ...], tuple[Found, ...]]:
     """At most `k` of the candidates that passed the gate, and those that were picked but are withheld.
 
@@ -173,16 +192,16 @@ def choose(
     MMR's relevance is the fused score on the scale of a cosine (the best candidate's is kept): the cosine alone would
     undo the fusion, and hand out the right lesson less often.
     """
-    passed = [r for r in ranked if not r.reason]
-    if mode == "lexical" or not passed:
-        return _first(passed, k, withholds)
-    pool = passed[: 4 * k]
-    cosines = [r.candidate.cosine or 0.0 for r in pool]
-    scale = max(cosines) / max(r.score for r in pool)
+    pool = _pool(ranked, k)
+    if not vectors or not pool:
+        return _first([r for r in ranked if not r.reason], k, withholds)
+    best = max(r.score for r in pool)
+    # Below zero where nothing but a bad record speaks: there is no scale then, and the order is all that counts.
+    scale = max(r.candidate.cosine or 0.0 for r in pool) / best if best > 0 else 1.0
     relevances = np.array([r.score * scale for r in pool], dtype=np.float32)
-    vectors = np.stack([r.candidate.vector for r in pool if r.candidate.vector is not None])
+    directions = np.stack([vectors[r.candidate.lesson_id] for r in pool])
     selection: Selection = mmr(
-        relevances, vectors, k, conf.current().lambda_mmr, withheld=lambda i: withholds(pool[i].candidate)
+        relevances, directions, k, conf.current().lambda_mmr, withheld=lambda i: withholds(pool[i].candidate)
     )
     chosen, withheld = (
         tuple(Found(ranked=pool[pick.index], rank=i, mmr=pick.value) for i, pick in enumerate(picks, start=1))

@@ -1,8 +1,8 @@
 """Lessons that share the query's words, with work bounded at any store size.
 
 The score is BM25's with k1 = 0: the sum of the inverse document frequencies of the query's words that the lesson has.
-A lesson is one sentence, so a word's frequency in it and the sentence's length tell nothing: on the real lessons,
-normalising by length costs recall.
+A lesson is one sentence, so a word's frequency in it tells nothing, and normalising by the sentence's length costs
+recall on the real lessons. Of equal sums the shorter sentence comes first: more of it is about the query.
 """
 
 from memory import conf
@@ -10,47 +10,60 @@ from memory.models.sql import fetch
 from memory.search.terms import Term, tsquery, within_budget
 from memory.search.types import LexicalHit, Scope
 
+# Shares of `lexical_budget`, which is what reading one lesson costs; the index reads a document's number for a tenth.
+ALONE = 10  # a tenth of the budget goes to lessons that have one rare word
+TOGETHER = 10  # lessons that share two words are found among ten times the budget
+
 
 def lexical(terms: list[Term], scope: Scope, limit: int) -> list[LexicalHit]:
     """The best lessons of each state by summed idf, at most `limit` of each, best first.
 
-    Candidates come from the rarest terms whose lessons fit the budget; all terms count in the score. A query of
-    nothing but very common words has no candidates: words that every lesson has tell none from another.
+    Candidates have one of the rarest terms, or any two that are not too frequent; all terms count in the score. The
+    index itself finds the two, so that of the many lessons with a common word only those are read that can rank. Words
+    that a large part of the lessons have tell none from another: a query of nothing else has no candidates.
     """
     budget = conf.current().lexical_budget
-    chosen = within_budget(terms, budget)
-    if not chosen:
+    matches, score, values = _expressions(terms, budget)
+    if not matches:
         return []
     account = "account_id IS NULL" if scope.account_id is None else "account_id = %(account)s"
     reviewed = "AND reviewed_at IS NOT NULL" if scope.reviewed_only else ""
-    matches, score, values = _expressions(chosen, terms)
     statement = f"""
-        WITH candidates AS MATERIALIZED (
-            SELECT id, state, search, identifiers FROM lesson
-            WHERE ({matches}) AND state IN ('active', 'quarantined') AND {account} {reviewed}
+        WITH scored AS MATERIALIZED (
+            SELECT id, state, {score} AS score, length(search) AS words FROM lesson
+            WHERE ({" OR ".join(matches)}) AND state IN ('active', 'quarantined') AND {account} {reviewed}
             LIMIT %(budget)s
-        ), scored AS (
-            SELECT id, state, {score} AS score FROM candidates
         ), placed AS (
-            SELECT id, state, score, row_number() OVER (PARTITION BY state ORDER BY score DESC, id) AS place FROM scored
+            SELECT *, row_number() OVER (PARTITION BY state ORDER BY score DESC, words, id) AS place FROM scored
         )
-        SELECT id, state, score FROM placed WHERE place <= %(limit)s ORDER BY score DESC, id
+        SELECT id, state, score FROM placed WHERE place <= %(limit)s ORDER BY score DESC, words, id
     """
-    rows = fetch(statement, {**values, "account": scope.account_id, "budget": 2 * budget, "limit": limit})
+    rows = fetch(statement, {**values, "account": scope.account_id, "budget": budget, "limit": limit})
     return [LexicalHit(lesson_id=i, state=state, score=value) for i, state, value in rows]
 
 
-def _expressions(chosen: list[Term], terms: list[Term]) -> tuple[str, str, dict[str, object]]:
-    """SQL for "has one of the chosen terms" and for the sum of idf of the terms it has, with their parameters."""
-    values: dict[str, object] = {}
-    matches = []
-    for column in ("search", "identifiers"):
-        words = [tsquery(term.lexeme) for term in chosen if term.column == column]
-        if words:
-            values[f"any_{column}"] = " | ".join(words)
-            matches.append(f"{column} @@ %(any_{column})s::tsquery")
+def _expressions(terms: list[Term], budget: int) -> tuple[list[str], str, dict[str, object]]:
+    """SQL for what makes a lesson a candidate and for the sum of idf of the terms it has, with their parameters."""
+    # One word is all that there is to go by: it may cost everything.
+    alone = within_budget(terms, budget // ALONE if len(terms) > 1 else budget)
+    words = [tsquery(term.lexeme) for term in within_budget(terms, budget * TOGETHER) if term.column == "search"]
+    queries = {
+        "search": [*(tsquery(t.lexeme) for t in alone if t.column == "search"), *two_of(words)],
+        "identifiers": [tsquery(t.lexeme) for t in alone if t.column == "identifiers"],
+    }
+    values: dict[str, object] = {f"any_{column}": " | ".join(parts) for column, parts in queries.items()}
+    matches = [f"{column} @@ %(any_{column})s::tsquery" for column, parts in queries.items() if parts]
     score = []
     for i, term in enumerate(terms):
         values[f"term{i}"], values[f"idf{i}"] = tsquery(term.lexeme), term.idf
-        score.append(f"%(idf{i})s * ({term.column} @@ %(term{i})s::tsquery)::int")
-    return " OR ".join(matches), " + ".join(score), values
+        # A plain number would be `numeric`, whose arithmetic takes ten times as long.
+        score.append(f"CASE WHEN {term.column} @@ %(term{i})s::tsquery THEN %(idf{i})s::float8 ELSE 0 END")
+    return matches, " + ".join(score), values
+
+
+def two_of(words: list[str]) -> list[str]:
+    """Alternatives of a tsquery that together say "at least two of these": in one half, the other, or one in each."""
+    if len(words) < 2:
+        return []
+    left, right = words[: len(words) // 2], words[len(words) // 2 :]
+    return [f"({' | '.join(left)}) & ({' | '.join(right)})", *two_of(left), *two_of(right)]

@@ -1,6 +1,6 @@
 """The values that pass through retrieval, in order: query, candidate, what is found."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
@@ -69,15 +69,13 @@ class Candidate:
     text: str
     text_sha256: str
     state: str
-    created_at: datetime
+    fresh_at: float  # Unix seconds: of its latest win, else of its creation; a datetime for each would take 1 ms
     cosine: float | None
     lexical_score: float | None
     shared_anchors: int  # content words of the query that the lesson has
     coverage: float  # share of the query's idf that they carry, in [0, 1]
-    vector: Vectors | None = field(repr=False)
     evidence: Evidence
-    last_win_at: datetime | None
-    last_loss_at: datetime | None
+    last_loss_at: datetime | None  # of a quarantined lesson
     quarantined_at: datetime | None
     on_trial: bool  # a coin decides whether it is served
     d: float | None  # evidence of its probation rows, in nats

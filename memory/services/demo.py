@@ -36,7 +36,7 @@ from memory.search import embed_query
 from memory.services import interaction, keys, outcome
 from memory.services.caller import Caller
 from memory.services.credit import credit
-from memory.services.importing import read_lines, refresh_statistics
+from memory.services.importing import read_lines, refresh_statistics, start_run
 from memory.services.lesson import NewLesson, store
 from memory.services.scoping import lesson_account
 from memory.services.space import embed
@@ -136,6 +136,7 @@ def _lessons(stage: Stage) -> dict[str, UUID]:
 def store_lessons(stage: Stage) -> Iterator[tuple[int, int]]:
     """Stores the lessons that are not there yet, then embeds them; yields how many of how many are done."""
     there, lines = _lessons(stage), list(read_lines(LESSONS))
+    run = start_run(LESSONS)
     for done, line in enumerate(lines, start=1):
         if line.ref not in there:
             store(
@@ -145,6 +146,7 @@ def store_lessons(stage: Stage) -> Iterator[tuple[int, int]]:
                     path=PATH,
                     actor="system",
                     account_id=stage.scope,
+                    source_import=run.pk,
                     source_ref=line.ref,
                 )
             )

@@ -12,6 +12,7 @@ from memory.embedding.active import usable_space
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding, LessonTombstone, Outcome
 from memory.models.sql import fetch
+from memory.services.repair import unjudged, unsearchable
 from memory.services.space import INDEXED_STATES, index_name
 from memory.services.standing import differences
 from memory.services.tombstone import mac_key_id
@@ -72,6 +73,28 @@ def _vectors() -> Finding:
         ok=not missing,
         detail=f"{missing} lessons have no vector in the active space" if missing else "every lesson has its vector",
         remedy="A worker embeds them in the background; 'manage.py reembed' does it now." if missing else "",
+    )
+
+
+def _search_columns() -> Finding:
+    wrong = sum(map(len, unsearchable()))
+    return Finding(
+        check="search columns",
+        ok=not wrong,
+        detail=f"{wrong} lessons cannot be found by the code they name"
+        if wrong
+        else "every lesson is found by its words",
+        remedy="Run 'manage.py doctor --repair'." if wrong else "",
+    )
+
+
+def _standings() -> Finding:
+    missing = unjudged()
+    return Finding(
+        check="standings",
+        ok=not missing,
+        detail=f"{missing} lessons with evidence have no standing" if missing else "every lesson with evidence has one",
+        remedy="Run 'manage.py rebuild_standing'." if missing else "",
     )
 
 
@@ -141,8 +164,10 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     _embedding,
     _indexes,
     _vectors,
+    _search_columns,
     _uncredited,
     _sums,
+    _standings,
     _states,
     _tombstones,
     _jobs,

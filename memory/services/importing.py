@@ -12,18 +12,19 @@ from uuid import UUID
 
 from django.db import transaction
 
+from memory.embedding.active import provider, usable_space
 from memory.errors import EmbeddingUnavailable, Invalid
-from memory.models import EmbeddingSpace, ImportRun, Lesson, LessonEmbedding
-from memory.models.sql import execute, fetch
-from memory.models.vocabulary import Origin, ReviewKind
-from memory.rules.claim import ClaimSignature, same_claim
-from memory.search.semantic import vector_literal
+from memory.models import ImportRun, Lesson
+from memory.models.scope import scoped
+from memory.models.sql import execute
+from memory.models.vocabulary import Origin
+from memory.rules.text import clean
 from memory.search.support import samples
 from memory.search.terms import statistics
-from memory.services import space as spaces
-from memory.services.lesson import NewLesson, flag, store
+from memory.services.gates import Meaning, text_gates
+from memory.services.lesson import NewLesson, store
 
-BATCH = 100  # lessons in one transaction
+BATCH = 32  # lessons in one transaction, which holds up the credits of the scope
 SYSTEM = "system"
 
 
@@ -91,12 +92,12 @@ def import_lines(
 ) -> Iterator[tuple[int, Report]]:
     """Stores lines batch by batch; yields how many lines are done and the report so far. Interrupted, it resumes."""
     report = Report()
-    active = EmbeddingSpace.objects.filter(is_active=True).first()
     done = 0
     while batch := list(islice(lines, BATCH)):
+        meanings = _embed(batch, account_id, report)  # outside any transaction: a model may be slow
         with transaction.atomic():
-            fresh = [lesson for line in batch if (lesson := _one(line, run, account_id, strict, origin, report))]
-        _embed(fresh, active, report)
+            for line in batch:
+                _one(line, run, account_id, strict, origin, report, meanings.get(line.number))
         done += len(batch)
         yield done, report
     run.figures = {key: value for key, value in report.as_json().items() if key != "details"}
@@ -105,8 +106,14 @@ def import_lines(
 
 
 def _one(
-    line: Line, run: ImportRun, account_id: UUID | None, strict: bool, origin: Origin, report: Report
-) -> Lesson | None:
+    line: Line,
+    run: ImportRun,
+    account_id: UUID | None,
+    strict: bool,
+    origin: Origin,
+    report: Report,
+    meaning: Meaning | None,
+) -> None:
     written = store(
         NewLesson(
             text=line.text,
@@ -116,6 +123,7 @@ def _one(
             account_id=account_id,
             source_import=run.pk,
             source_ref=line.ref,
+            meaning=meaning,
         ),
         strict=strict,
     )
@@ -123,55 +131,35 @@ def _one(
     if written.lesson is None:
         report.refused[verdict.refusal] += 1
         report.details.append({"line": line.number, "id": line.ref, "refused": verdict.refusal, "why": verdict.details})
-        return None
+        return
     report.stored += 1
+    report.embedded += meaning is not None
     for name in verdict.flags:
         report.flagged[name] += 1
         report.details.append({"line": line.number, "id": line.ref, "flagged": name, "why": verdict.details})
-    return written.lesson
 
 
-def _embed(lessons: list[Lesson], space: EmbeddingSpace | None, report: Report) -> None:
-    """Embeds a batch and flags near duplicates; where embeddings are unavailable the background does it later."""
-    if space is None or report.note or not lessons:
-        report.note = report.note or ("" if space else "No embedding space is open; lessons wait for one.")
-        return
+def _embed(batch: list[Line], account_id: UUID | None, report: Report) -> dict[int, Meaning]:
+    """Where each new line lies, by its number; where no model is there the background embeds what was stored, later.
+
+    What a look at the text refuses, or the store has already, does not reach the model.
+    """
+    if report.note:
+        return {}
+    texts = {line.number: clean(line.text).strip() for line in batch}
+    digests = {n: verdict.digest for n, text in texts.items() if not (verdict := text_gates(text)).refusal}
+    stored = Lesson.objects.filter(scoped(account_id), text_sha256__in=digests.values())
+    known = set(stored.values_list("text_sha256", flat=True))
+    wanted = [n for n, digest in digests.items() if digest not in known]
+    if not wanted:
+        return {}
     try:
-        report.embedded += spaces.embed(lessons, space)
+        space = usable_space()
+        vectors = provider().embed([texts[n] for n in wanted])
     except EmbeddingUnavailable as refusal:
         report.note = refusal.detail
-        return
-    for lesson in lessons:
-        if near_duplicate(lesson, space):
-            flag(lesson, ReviewKind.NEAR_DUPLICATE)
-            report.flagged["near_duplicate"] += 1
-
-
-def near_duplicate(lesson: Lesson, space: EmbeddingSpace) -> bool:
-    """Whether another live lesson is as similar as a duplicate and makes the same claim."""
-    own = LessonEmbedding.objects.filter(lesson=lesson, space=space).first()
-    if own is None:
-        return False
-    vector = vector_literal(own.embedding)
-    rows = fetch(
-        f"SELECT l.polarity, l.anchors, 1 - e.distance FROM (SELECT lesson_id, "
-        f"embedding::halfvec({space.dimension}) <=> %s::halfvec AS distance FROM lesson_embedding "
-        f"WHERE space_id = '{space.pk}' AND state = 'active' AND account_id IS NOT DISTINCT FROM %s "
-        f"ORDER BY embedding::halfvec({space.dimension}) <=> %s::halfvec LIMIT 5) e "
-        "JOIN lesson l ON l.id = e.lesson_id WHERE e.lesson_id <> %s",
-        [vector, lesson.account_id, vector, lesson.pk],
-    )
-    mine = ClaimSignature.from_json({"polarity": lesson.polarity, "anchors": lesson.anchors})
-    for polarity, anchors, cosine in rows:
-        theirs = ClaimSignature.from_json({"polarity": _json(polarity), "anchors": _json(anchors)})
-        if cosine >= space.duplicate_similarity and same_claim(mine, theirs).same:
-            return True
-    return False
-
-
-def _json(value: Any) -> Any:
-    """A jsonb column read by a plain cursor, which Django leaves as text."""
-    return json.loads(value) if isinstance(value, str) else value
+        return {}
+    return {n: Meaning(vector=vector, space=space) for n, vector in zip(wanted, vectors, strict=True)}
 
 
 def refresh_statistics() -> None:

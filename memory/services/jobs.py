@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from memory.models import JobRun
 
+
 @contextmanager
 def recorded(job: str) -> Iterator[dict[str, Any]]:
     """Records a run; what the body puts into the dict are its figures. A failure is recorded and raised."""

@@ -3,12 +3,14 @@
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+
 from memory.errors import NotFound
 from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
 from memory.models.scope import scoped
 from memory.models.sql import fetch
 from memory.rules.words import standing_in_words
-from memory.search.semantic import vector_literal
+from memory.search.semantic import prepare_session, vector_literal
 from memory.services.policies import policy
 from memory.services.scoping import lesson_account
 
@@ -37,6 +39,7 @@ def evidence_of(lesson: Lesson) -> dict[str, Any]:
     }
 
 
+@transaction.atomic
 def neighbours_of(lesson: Lesson, limit: int = 10) -> list[dict[str, Any]]:
     """The most similar live lessons of the same scope, by cosine in the active space; empty without a vector."""
     space = EmbeddingSpace.objects.filter(is_active=True).first()
@@ -45,6 +48,7 @@ def neighbours_of(lesson: Lesson, limit: int = 10) -> list[dict[str, Any]]:
         return []
     column = f"embedding::halfvec({space.dimension})"
     vector = vector_literal(own.embedding)
+    prepare_session()  # else the index gives up before it has met enough rows of this account
     rows = fetch(
         f"""
             WITH near AS MATERIALIZED (

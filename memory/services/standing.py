@@ -147,6 +147,26 @@ def rebuild_standings(batch: int = 200) -> Iterator[int]:
             for account in {account for _, account in chunk}:
                 ids = [pk for pk, own in chunk if own == account]
                 quarantine.keep(rule.assess(ids, account), rule.name)
+                if recalled := _recall_quarantines(ids):
+                    quarantine.keep(rule.assess(recalled, account), rule.name)
         after = chunk[-1][0]
         done += len(chunk)
         yield done
+
+
+def _recall_quarantines(lessons: list[UUID]) -> list[UUID]:
+    """Since when lessons are quarantined, from the journal, where a standing has lost it; returns those.
+
+    Probation counts from then, and so do the rows that it judges by.
+    """
+    rows = fetch(
+        """
+        UPDATE lesson_standing s SET quarantined_at = e.entered_at FROM (
+            SELECT lesson, max(created_at) AS entered_at FROM trust_event
+            WHERE lesson = ANY(%s) AND kind IN ('quarantined', 'quarantined_by_reviewer') GROUP BY lesson
+        ) e JOIN lesson l ON l.id = e.lesson AND l.state = 'quarantined'
+        WHERE s.lesson_id = e.lesson AND s.quarantined_at IS NULL RETURNING s.lesson_id
+        """,
+        [lessons],
+    )
+    return [lesson for (lesson,) in rows]

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection
-from django.http import HttpResponse
 from rest_framework.test import APIClient
 
 INTERACTIONS = "/api/v1/interactions/"
@@ -102,11 +101,16 @@ LOOK_UP = Operation(
 OPERATIONS = {operation.name: operation for operation in (START, FINISH, REPORT, LOOK_UP)}
 
 
-def send(client: APIClient, operation: Operation, interaction: str, body: object, **headers: str) -> HttpResponse:
+def raw(client: Any, method: str, path: str, body: bytes | str = b"", **extra: Any) -> Any:
+    """A request with any body, by any test client."""
+    return client.generic(method, path, body, **extra)
+
+
+def send(client: APIClient, operation: Operation, interaction: str, body: object, **headers: str) -> Any:
     """The request with any body: bytes go as they are, all else as JSON with surrogates and NaN as Python has them."""
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    sent = body if isinstance(body, bytes) else json.dumps(body).encode()
     kind = "application/json"
-    return client.generic(operation.method, operation.url(interaction), raw, content_type=kind, headers=headers)
+    return raw(client, operation.method, operation.url(interaction), sent, content_type=kind, headers=headers)
 
 
 def start(client: APIClient, task: str = "sort the names", **fields: object) -> dict[str, Any]:
@@ -116,12 +120,12 @@ def start(client: APIClient, task: str = "sort the names", **fields: object) -> 
     return dict(response.json())
 
 
-def report(client: APIClient, interaction: str, signal: str, **fields: object) -> HttpResponse:
+def report(client: APIClient, interaction: str, signal: str, **fields: object) -> Any:
     """An outcome's answer."""
     return client.post(f"{INTERACTIONS}{interaction}/outcomes/", {"signal": signal, **fields}, format="json")
 
 
-def refused(response: HttpResponse, status: int, *fields: str) -> dict[str, Any]:
+def refused(response: Any, status: int, *fields: str) -> dict[str, Any]:
     """The problem document of a refusal (RFC 9457), which names exactly these fields."""
     assert response.status_code == status, response.content[:500]
     assert response.headers["Content-Type"] == "application/problem+json"

@@ -5,23 +5,38 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
+from typing import Any
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memory.models import Fact, IdempotencyRecord, Interaction, LessonUsage, Outcome, Preference, Project
 from memory.services.idempotency import forget_expired
 from tests.conftest import Agent, make_agent
-from tests.http.calls import FINISH, INTERACTIONS, OPERATIONS, REPORT, START, Operation, nothing_changes, refused, start
+from tests.http.calls import (
+    FINISH,
+    INTERACTIONS,
+    OPERATIONS,
+    REPORT,
+    START,
+    Operation,
+    nothing_changes,
+    raw,
+    refused,
+    start,
+)
 
 pytestmark = pytest.mark.django_db
 
 WRITES = {name: operation for name, operation in OPERATIONS.items() if name != "look_up"}
 OTHER = {"start": {"task": "sort the towns"}, "finish": {"response": "x"}, "report": {"signal": "rejected"}}
-WRONG = {"start": {"task": ""}, "finish": {"tokens_in": -1}, "report": {"signal": "great"}}
+WRONG: dict[str, dict[str, object]] = {
+    "start": {"task": ""},
+    "finish": {"tokens_in": -1},
+    "report": {"signal": "great"},
+}
 KEY = "run-17/attempt 1 of 3"
 every_write = pytest.mark.parametrize("operation", WRITES.values(), ids=WRITES)
 
@@ -32,8 +47,9 @@ def own(agent: Agent) -> str:
     return str(start(agent.client)["id"])
 
 
-def call(client: APIClient, operation: Operation, own: str, key: str, body: object = None) -> HttpResponse:
-    return client.generic(
+def call(client: APIClient, operation: Operation, own: str, key: str, body: object = None) -> Any:
+    return raw(
+        client,
         operation.method,
         operation.url(own),
         json.dumps(operation.body if body is None else body),
@@ -60,7 +76,9 @@ def test_the_same_request_again_gets_the_same_answer_and_writes_nothing(
             assert again.headers["Idempotency-Replayed"] == "true"
 
 
-def test_the_replay_holds_lessons_preferences_and_facts_as_the_first_answer_did(agent: Agent, lesson: Callable) -> None:
+def test_the_replay_holds_lessons_preferences_and_facts_as_the_first_answer_did(
+    agent: Agent, lesson: Callable[..., Any]
+) -> None:
     lesson("Sort names with `sorted(names, key=str.casefold)` so that case does not decide.")
     project = Project.objects.create(account=agent.account, slug="rockets", name="Rockets")
     Fact.objects.create(
@@ -186,11 +204,11 @@ class TestAfterADay:
 class TestAtOnce:
     N = 6
 
-    def race(self, agent: Agent, bodies: list[dict[str, str]]) -> list[HttpResponse]:
+    def race(self, agent: Agent, bodies: list[dict[str, str]]) -> list[Any]:
         """One request a thread, all at the same moment, with one key."""
         gate = Barrier(len(bodies))
 
-        def run(body: dict[str, str]) -> HttpResponse:
+        def run(body: dict[str, str]) -> Any:
             client = APIClient(headers={"Authorization": f"Bearer {agent.token}"}, raise_request_exception=False)
             try:
                 gate.wait(timeout=20)

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -13,7 +14,18 @@ from memory.models import Account, ApiKey
 from memory.models.sql import fetch
 from memory.services.keys import create_key, find_key
 from tests.conftest import Agent, make_agent
-from tests.http.calls import INTERACTIONS, LESSONS, MISSING, OUTCOMES, RETRIEVE, nothing_changes, refused, report, start
+from tests.http.calls import (
+    INTERACTIONS,
+    LESSONS,
+    MISSING,
+    OUTCOMES,
+    RETRIEVE,
+    nothing_changes,
+    raw,
+    refused,
+    report,
+    start,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -39,9 +51,9 @@ def with_header(value: str) -> APIClient:
     return APIClient(headers={"Authorization": value}, raise_request_exception=False)
 
 
-def unauthorized(client: APIClient | Client, method: str = "GET", path: str = INTERACTIONS) -> dict:
+def unauthorized(client: APIClient | Client, method: str = "GET", path: str = INTERACTIONS) -> dict[str, Any]:
     with nothing_changes():
-        response = client.generic(method, path, b'{"task": "x"}', content_type="application/json")
+        response = raw(client, method, path, b'{"task": "x"}', content_type="application/json")
         document = refused(response, 401)
     assert response.headers["WWW-Authenticate"].startswith('Bearer realm="Sonder"')
     return document
@@ -90,7 +102,7 @@ class TestWithoutAValidKey:
         client.cookies["sessionid"] = agent.token
         unauthorized(client)
 
-    def test_a_login_is_no_key(self, operator: object) -> None:
+    def test_a_login_is_no_key(self, operator: Any) -> None:
         browser = Client()
         browser.force_login(operator)
         unauthorized(browser)
@@ -126,17 +138,17 @@ class TestScopes:
             account, "caller", [other for other in ("loop", "read", "govern", "admin") if other != scope]
         )
         with nothing_changes():
-            response = others.client.generic(method, path, b'{"task": "x"}', content_type="application/json")
+            response = raw(others.client, method, path, b'{"task": "x"}', content_type="application/json")
             assert f"'{scope}'" in refused(response, 403)["detail"]
 
     @every_route
     def test_a_key_with_that_scope_alone_is_let_in(self, account: Account, method: str, path: str, scope: str) -> None:
         client = make_agent(account, "caller", [scope]).client
-        response = client.generic(method, path, b'{"task": "x"}', content_type="application/json")
+        response = raw(client, method, path, b'{"task": "x"}', content_type="application/json")
         assert response.status_code in ({200, 201} if MISSING not in path else {404, 400})
 
     def test_the_scope_is_asked_before_the_body_is_read(self, reader: Agent) -> None:
-        refused(reader.client.generic("POST", INTERACTIONS, b"{", content_type="application/json"), 403)
+        refused(raw(reader.client, "POST", INTERACTIONS, b"{", content_type="application/json"), 403)
 
 
 class TestTheSecret:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import isclose
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -22,13 +23,13 @@ OTHER = "Sort names with `sorted(names, key=str.casefold)` so that case does not
 LOOK_UP_QUERIES = 11
 
 
-def look_up(agent: Agent, task: str = TASK, **fields: object) -> dict:
+def look_up(agent: Agent, task: str = TASK, **fields: object) -> dict[str, Any]:
     response = agent.client.post(RETRIEVE, {"task": task, **fields}, format="json")
     assert response.status_code == 200, response.content
     return dict(response.json())
 
 
-def test_it_gives_the_lessons_that_an_interaction_would_be_handed(agent: Agent, lesson: Callable) -> None:
+def test_it_gives_the_lessons_that_an_interaction_would_be_handed(agent: Agent, lesson: Callable[..., Any]) -> None:
     kept = lesson(TEXT)
     lesson(OTHER)
     looked_up = look_up(agent)
@@ -42,13 +43,15 @@ def test_it_gives_the_lessons_that_an_interaction_would_be_handed(agent: Agent, 
 
 
 @pytest.mark.parametrize("explain", [True, False])
-def test_it_writes_nothing(agent: Agent, lesson: Callable, explain: bool) -> None:
+def test_it_writes_nothing(agent: Agent, lesson: Callable[..., Any], explain: bool) -> None:
     lesson(TEXT)
     with nothing_changes():
         assert look_up(agent, explain=explain, project="never-seen")["lessons"]
 
 
-def test_explain_gives_every_candidate_with_its_numbers_and_its_reason(agent: Agent, lesson: Callable) -> None:
+def test_explain_gives_every_candidate_with_its_numbers_and_its_reason(
+    agent: Agent, lesson: Callable[..., Any]
+) -> None:
     kept, similar, other = lesson(TEXT), lesson(SIMILAR), lesson(OTHER)
     looked_up = look_up(agent, k=1, explain=True)
     rows = {row["id"]: row for row in looked_up["explain"]}
@@ -66,7 +69,7 @@ def test_explain_gives_every_candidate_with_its_numbers_and_its_reason(agent: Ag
     )
 
 
-def test_a_quarantined_lesson_is_listed_in_explain_alone(agent: Agent, lesson: Callable) -> None:
+def test_a_quarantined_lesson_is_listed_in_explain_alone(agent: Agent, lesson: Callable[..., Any]) -> None:
     kept = lesson(TEXT)
     assert look_up(agent)["lessons"]
     Lesson.objects.filter(pk=kept.pk).update(state="quarantined")
@@ -77,7 +80,9 @@ def test_a_quarantined_lesson_is_listed_in_explain_alone(agent: Agent, lesson: C
             assert [(row["id"], row["reason"]) for row in looked_up["explain"]] == [(str(kept.pk), "quarantined")]
 
 
-def test_a_lesson_on_trial_is_listed_with_its_standing_and_no_coin_is_tossed(agent: Agent, lesson: Callable) -> None:
+def test_a_lesson_on_trial_is_listed_with_its_standing_and_no_coin_is_tossed(
+    agent: Agent, lesson: Callable[..., Any]
+) -> None:
     kept = lesson(TEXT)
     with override_settings(SONDER_TRUST_POLICY="trial"):
         for attempt in range(4):
@@ -90,14 +95,16 @@ def test_a_lesson_on_trial_is_listed_with_its_standing_and_no_coin_is_tossed(age
 
 
 @pytest.mark.parametrize("state", ["candidate", "rejected", "superseded"])
-def test_a_lesson_that_is_not_live_is_not_even_considered(agent: Agent, lesson: Callable, state: str) -> None:
+def test_a_lesson_that_is_not_live_is_not_even_considered(agent: Agent, lesson: Callable[..., Any], state: str) -> None:
     kept = lesson(TEXT)
     Lesson.objects.filter(pk=kept.pk).update(state=state)
     looked_up = look_up(agent, explain=True)
     assert (looked_up["lessons"], looked_up["explain"]) == ([], [])
 
 
-def test_without_a_usable_embedding_words_decide_and_the_answer_says_why(agent: Agent, lesson: Callable) -> None:
+def test_without_a_usable_embedding_words_decide_and_the_answer_says_why(
+    agent: Agent, lesson: Callable[..., Any]
+) -> None:
     kept = lesson(TEXT)
     EmbeddingSpace.objects.update(is_active=False)
     looked_up = look_up(agent)
@@ -110,7 +117,9 @@ def test_without_a_usable_embedding_words_decide_and_the_answer_says_why(agent: 
 
 @pytest.mark.parametrize("n", [10, 60])
 @pytest.mark.parametrize("explain", [True, False])
-def test_it_takes_as_many_statements_in_any_store(agent: Agent, lesson: Callable, n: int, explain: bool) -> None:
+def test_it_takes_as_many_statements_in_any_store(
+    agent: Agent, lesson: Callable[..., Any], n: int, explain: bool
+) -> None:
     words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
     for i in range(n):
         lesson(f"Sort the {words[i % 8]} {words[i // 8]} names of list {i} with `sort_list_{i}()` and keep their case.")

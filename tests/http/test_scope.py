@@ -1,6 +1,7 @@
 """What one account writes, no other reads: each refusal stands beside the owner's own call, which works."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.test import override_settings
@@ -113,7 +114,7 @@ class TestLessonsOfTheirOwnAccount:
             yield
 
     @pytest.fixture
-    def own(self, account: Account, lesson: Callable) -> Lesson:
+    def own(self, account: Account, lesson: Callable[..., Any]) -> Lesson:
         kept: Lesson = lesson(TEXT, account_id=account.pk)
         return kept
 
@@ -140,7 +141,7 @@ class TestLessonsOfTheirOwnAccount:
         assert [row["id"] for row in answer["explain"]] == [str(own.pk)]
 
     def test_of_the_same_text_are_two_and_each_gets_its_own(
-        self, agent: Agent, rival: Agent, own: Lesson, lesson: Callable
+        self, agent: Agent, rival: Agent, own: Lesson, lesson: Callable[..., Any]
     ) -> None:
         theirs = lesson(TEXT, account_id=rival.account.pk)
         assert [found["id"] for found in start(agent.client, TASK)["lessons"]] == [str(own.pk)]
@@ -148,7 +149,7 @@ class TestLessonsOfTheirOwnAccount:
         neighbours = agent.client.get(f"{LESSONS}{own.pk}/neighbours/").json()
         assert neighbours == []
 
-    def test_that_are_global_are_nobodys(self, agent: Agent, lesson: Callable) -> None:
+    def test_that_are_global_are_nobodys(self, agent: Agent, lesson: Callable[..., Any]) -> None:
         shared = lesson("Close the file before you rename it with `os.replace()`.")
         refused(agent.client.get(f"{LESSONS}{shared.pk}/"), 404)
         assert start(agent.client, "close the file before renaming it")["lessons"] == []
@@ -159,7 +160,7 @@ class TestSharedLessons:
 
     @pytest.mark.parametrize("policy", ["reference", "trial"])
     def test_show_rows_of_others_as_a_count_without_task_or_id(
-        self, agent: Agent, rival: Agent, lesson: Callable, policy: str
+        self, agent: Agent, rival: Agent, lesson: Callable[..., Any], policy: str
     ) -> None:
         shared = lesson(TEXT)
         with override_settings(SONDER_TRUST_POLICY=policy):
@@ -177,7 +178,9 @@ class TestSharedLessons:
         hidden = [*theirs, str(rival.account.pk), "secret", "private detail"]
         assert not [word for word in hidden if word in response.content.decode()]
 
-    def test_show_in_their_history_ones_own_rows_alone(self, agent: Agent, rival: Agent, lesson: Callable) -> None:
+    def test_show_in_their_history_ones_own_rows_alone(
+        self, agent: Agent, rival: Agent, lesson: Callable[..., Any]
+    ) -> None:
         shared = lesson(TEXT)
         for i in range(6):
             report(agent.client, start(agent.client, f"{TASK}, attempt {i}")["id"], "failed")
@@ -190,7 +193,7 @@ class TestSharedLessons:
         assert len(own["rows"]) == 5
 
     def test_are_filtered_by_project_within_ones_own_account_alone(
-        self, agent: Agent, rival: Agent, lesson: Callable, work: str
+        self, agent: Agent, rival: Agent, lesson: Callable[..., Any], work: str
     ) -> None:
         learned = lesson(TEXT)
         Lesson.objects.filter(pk=learned.pk).update(source_interaction=work)
@@ -200,7 +203,9 @@ class TestSharedLessons:
         assert [row["id"] for row in found] == [str(learned.pk)]
 
 
-def test_a_gated_account_is_handed_approved_lessons_only(agent: Agent, rival: Agent, lesson: Callable) -> None:
+def test_a_gated_account_is_handed_approved_lessons_only(
+    agent: Agent, rival: Agent, lesson: Callable[..., Any]
+) -> None:
     shared = lesson(TEXT)
     Account.objects.filter(pk=agent.account.pk).update(review_policy="gated")
     assert start(agent.client, TASK)["lessons"] == []

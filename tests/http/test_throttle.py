@@ -1,10 +1,10 @@
 """Rates by key: 429 says when to come back, and one key's rate is no other's."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.http import HttpResponse
 from django.test import override_settings
 
 from memory.api.throttles import KeyThrottle
@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def work(agent: Agent) -> HttpResponse:
+def work(agent: Agent) -> Any:
     return agent.client.post(INTERACTIONS, {"task": "x", "retrieve": False}, format="json")
 
 

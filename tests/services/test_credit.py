@@ -29,8 +29,8 @@ from memory.models import (
     WithheldSum,
 )
 from memory.models.vocabulary import OutcomeSource
-from memory.services.caller import Caller
 from memory.services import credit as crediting
+from memory.services.caller import Caller
 from memory.services.credit import credit, sweep
 from memory.services.standing import differences, rebuild_standings, rebuild_sums
 from tests.services.play import PRICED, make_callers, make_lessons, random_cohort, say, serve

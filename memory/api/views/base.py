@@ -1,15 +1,18 @@
 """What the endpoints share: rights, parameters, validation, one transaction, and the Idempotency-Key."""
 
+import json
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.db import transaction
+from django.views.decorators.common import no_append_slash
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 
 from memory.api.parameters import check_parameters
@@ -18,6 +21,9 @@ from memory.models import ApiKey
 from memory.services.caller import Caller
 from memory.services.idempotency import Answer, body_digest, once
 from memory.services.keys import caller_of
+
+if TYPE_CHECKING:
+    from rest_framework.views import AsView, GenericView
 
 MAX_KEY = 200
 S = TypeVar("S", bound="serializers.BaseSerializer[Any]")
@@ -31,8 +37,8 @@ def validated(kind: type[serializers.Serializer[Any]], data: object) -> dict[str
 
 
 def rendered(kind: type[S], value: Any) -> dict[str, Any]:
-    """A value as JSON-ready data, as the answer and its replay both need it."""
-    return dict(kind(value).data)
+    """A value as plain JSON, as the answer and its replay both need it: a foreign key's UUID becomes its text."""
+    return dict(json.loads(json.dumps(kind(value).data, cls=JSONEncoder)))
 
 
 def idempotency_key(request: Request) -> str | None:
@@ -70,6 +76,11 @@ class ScopedView(APIView):
     content_negotiation_class = JSONOnly
     # No OPTIONS: the OpenAPI document describes each operation.
     http_method_names = ["get", "head", "post", "put", "patch", "delete"]
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> "AsView[GenericView]":
+        """Without Django's redirect to the address with a slash, which would turn a POST into a GET."""
+        return no_append_slash(super().as_view(**initkwargs))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Who may call, then what the call may carry."""

@@ -39,14 +39,10 @@ class RecordSerializer(StrictSerializer):
 
 
 class CorrectSerializer(StrictSerializer):
+    may_be_empty = False
     text = StrictCharField(required=False, max_length=MAX_TEXT)
     valid_from = serializers.DateTimeField(required=False, allow_null=True)
     valid_until = serializers.DateTimeField(required=False, allow_null=True)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if not attrs:
-            raise serializers.ValidationError({"body": [f"name at least one of {', '.join(self.fields)}."]})
-        return attrs
 
 
 class EmptySerializer(StrictSerializer):

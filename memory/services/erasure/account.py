@@ -9,6 +9,7 @@ from memory.models.sql import execute, fetch
 from memory.services.erasure.fact import erase_facts
 from memory.services.erasure.interaction import erase_interactions, of_project
 from memory.services.erasure.lesson import erase_lessons, of_account
+from memory.services.erasure.preference import erase_preferences
 from memory.services.erasure.rows import delete, forget_subjects
 
 
@@ -20,7 +21,7 @@ def erase_project(subject: UUID, counts: Counter[str]) -> None:
     _erase_tasks(list(Task.objects.filter(project=project).values_list("pk", flat=True)), counts)
     delete(counts, "session_project_summary", "project_id = ANY(%s)", [subject])
     execute("UPDATE session SET project_id = NULL WHERE project_id = %s", [subject])
-    _erase_preferences(
+    erase_preferences(
         [
             pk
             for (pk,) in fetch(
@@ -40,7 +41,7 @@ def erase_account(subject: UUID, counts: Counter[str]) -> None:
     erase_interactions(list(Interaction.objects.filter(account_id=subject).values_list("pk", flat=True)), counts)
     erase_lessons(of_account(subject), counts)
     _erase_tasks(list(Task.objects.filter(account_id=subject).values_list("pk", flat=True)), counts)
-    _erase_preferences([pk for (pk,) in fetch("SELECT id FROM preference WHERE account_id = %s", [subject])], counts)
+    erase_preferences([pk for (pk,) in fetch("SELECT id FROM preference WHERE account_id = %s", [subject])], counts)
     sessions = list(Session.objects.filter(account_id=subject).values_list("pk", flat=True))
     delete(counts, "session_turn_claim", "session_id = ANY(%s)", sessions)
     delete(counts, "session_project_summary", "session_id = ANY(%s)", sessions)
@@ -50,6 +51,7 @@ def erase_account(subject: UUID, counts: Counter[str]) -> None:
         "source_sum", "task_sum", "membership", "api_key",
     ):  # fmt: skip
         delete(counts, table, "account_id = ANY(%s)", [subject])
+    delete(counts, "prune_plan", "states ->> 'account' = ANY(%s::text[])", [str(subject)])
     delete(counts, "account", "id = ANY(%s)", [subject])
 
 
@@ -60,10 +62,3 @@ def _erase_tasks(ids: Collection[UUID], counts: Counter[str]) -> None:
     execute("UPDATE task SET parent_id = NULL WHERE parent_id = ANY(%s)", [list(ids)])
     forget_subjects(counts, ids)
     delete(counts, "task", "id = ANY(%s)", ids)
-
-
-def _erase_preferences(ids: Collection[UUID], counts: Counter[str]) -> None:
-    delete(counts, "refinement_history", "parent_id IS NOT NULL AND preference_id = ANY(%s)", ids)
-    delete(counts, "refinement_history", "preference_id = ANY(%s)", ids)
-    forget_subjects(counts, ids)
-    delete(counts, "preference", "id = ANY(%s)", ids)

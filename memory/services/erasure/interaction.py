@@ -9,8 +9,10 @@ from memory.models import Credit, Interaction, Lesson, LessonUsage
 from memory.models.sql import execute, fetch
 from memory.services import quarantine, sums
 from memory.services.credit import contribution
-from memory.services.erasure.lesson import erase_lessons
-from memory.services.erasure.rows import delete, forget_subjects, scrub_journals
+from memory.services.erasure.archive import forget_archived_rows
+from memory.services.erasure.lesson import erase_lessons, learned_from
+from memory.services.erasure.preference import erase_preferences
+from memory.services.erasure.rows import delete, forget_answers, forget_subjects, scrub_journals
 from memory.services.evidence import Occasion
 
 BATCH = 500
@@ -29,7 +31,7 @@ def erase_interactions(ids: Collection[UUID], counts: Counter[str]) -> None:
 
 
 def _batch(ids: list[UUID], counts: Counter[str]) -> None:
-    erase_lessons(list(Lesson.objects.filter(source_interaction__in=ids).values_list("pk", flat=True)), counts)
+    erase_lessons(learned_from(ids), counts)
     touched = _take_back(ids)
     _forget_answers(ids, counts)
     delete(counts, "lesson_tombstone", "source_interaction = ANY(%s)", ids)
@@ -42,7 +44,7 @@ def _batch(ids: list[UUID], counts: Counter[str]) -> None:
     _forget_preferences(ids, counts)
     _forget_summaries(ids, counts)
     forget_subjects(counts, ids)
-    delete(counts, "prune_archive", "payload ->> 'interaction_id' = ANY(%s::text[])", [str(i) for i in ids])
+    forget_archived_rows(ids, counts)
     scrub_journals(counts, ids)
     delete(counts, "interaction", "id = ANY(%s)", ids)
     _evaluate(touched)
@@ -61,18 +63,15 @@ def _take_back(ids: list[UUID]) -> dict[UUID | None, set[UUID]]:
 
 def _forget_answers(ids: list[UUID], counts: Counter[str]) -> None:
     """Kept answers to requests hold the task's lessons, and the answer to a PATCH holds the response."""
-    names = [str(i) for i in ids]
-    delete(counts, "idempotency_record", "response ->> 'id' = ANY(%s::text[])", names)
-    outcomes = [str(pk) for (pk,) in fetch("SELECT id FROM outcome WHERE interaction_id = ANY(%s)", [ids])]
-    delete(counts, "idempotency_record", "response ->> 'id' = ANY(%s::text[])", outcomes)
+    outcomes = [pk for (pk,) in fetch("SELECT id FROM outcome WHERE interaction_id = ANY(%s)", [ids])]
+    forget_answers(counts, [*ids, *outcomes])
 
 
 def _forget_preferences(ids: list[UUID], counts: Counter[str]) -> None:
-    """A preference that was first said in one of the interactions, and its journal."""
-    own = "preference_id IN (SELECT id FROM preference WHERE source_interaction = ANY(%s))"
-    delete(counts, "refinement_history", f"parent_id IS NOT NULL AND {own}", ids)
-    delete(counts, "refinement_history", own, ids)
-    delete(counts, "preference", "source_interaction = ANY(%s)", ids)
+    """A preference that was first said in one of the interactions."""
+    erase_preferences(
+        [pk for (pk,) in fetch("SELECT id FROM preference WHERE source_interaction = ANY(%s)", [ids])], counts
+    )
 
 
 def _forget_summaries(ids: list[UUID], counts: Counter[str]) -> None:

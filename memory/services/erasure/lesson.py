@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Collection
 from uuid import UUID
 
-from memory.models import Credit, Lesson, LessonUsage
+from memory.models import Credit, Lesson, LessonTombstone, LessonUsage
 from memory.models.sql import execute, fetch
 from memory.services import sums
 from memory.services.credit import contribution
-from memory.services.erasure.rows import delete, forget_subjects
+from memory.services.erasure.archive import archived_lessons, forget_plans
+from memory.services.erasure.rows import delete, forget_answers, forget_subjects, scrub_names
 
 SUMS = ("lesson_sum", "lesson_source_sum", "lesson_task_sum", "lesson_pair_sum", "withheld_sum")
 
@@ -36,9 +37,10 @@ def erase_lessons(ids: Collection[UUID], counts: Counter[str]) -> None:
     delete(counts, "lesson_embedding", "lesson_id = ANY(%s)", family)
     delete(counts, "lesson_tombstone", "source_lesson = ANY(%s)", family)
     delete(counts, "trust_event", "lesson = ANY(%s)", family)
-    delete(counts, "contradiction", "first = ANY(%s)", family)
-    delete(counts, "contradiction", "second = ANY(%s)", family)
+    scrub_names(counts, family)
+    _forget_contradictions(family, counts)
     delete(counts, "prune_archive", "lesson = ANY(%s)", family)
+    forget_plans(family, counts)
     _close_distillations(family)
     forget_subjects(counts, family)
     execute("UPDATE lesson_tombstone SET successor_lesson = NULL WHERE successor_lesson = ANY(%s)", [family])
@@ -46,12 +48,15 @@ def erase_lessons(ids: Collection[UUID], counts: Counter[str]) -> None:
 
 
 def _with_wordings(ids: Collection[UUID]) -> list[UUID]:
-    """The lessons and every later wording made from one of them: an edited text is a copy of the first."""
+    """The lessons and every later wording made from one of them, also merged ones: an edited text is a copy."""
     rows = fetch(
         """
-        WITH RECURSIVE family(id) AS (
+        WITH RECURSIVE wording(id, made_from) AS (
+            SELECT id, supersedes FROM lesson WHERE supersedes IS NOT NULL
+            UNION ALL SELECT lesson, (payload -> 'row' ->> 'supersedes')::uuid FROM prune_archive WHERE kind = 'lesson'
+        ), family(id) AS (
             SELECT unnest(%s::uuid[])
-            UNION SELECT l.id FROM lesson l JOIN family ON l.supersedes = family.id
+            UNION SELECT w.id FROM wording w JOIN family ON w.made_from = family.id
         ) SELECT id FROM family ORDER BY id
         """,
         [list(ids)],
@@ -64,10 +69,27 @@ def _forget_contexts(ids: list[UUID], counts: Counter[str]) -> None:
     handed = [
         pk for (pk,) in fetch("SELECT DISTINCT interaction_id FROM lesson_usage WHERE lesson_id = ANY(%s)", [ids])
     ]
+    handed += _handed_before_merging(ids)
     counts["interaction (retrieved_context)"] += execute(
         "UPDATE interaction SET retrieved_context = '' WHERE id = ANY(%s) AND retrieved_context <> ''", [handed]
     )
-    delete(counts, "idempotency_record", "response ->> 'id' = ANY(%s::text[])", [str(i) for i in handed])
+    forget_answers(counts, [*handed, *ids])
+
+
+def _handed_before_merging(ids: list[UUID]) -> list[UUID]:
+    """Where lessons that were merged away were handed out: their exposures are others' now, the contexts name them."""
+    merged = set(ids) - set(Lesson.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    if not merged:
+        return []
+    named = [f"%{lesson}%" for lesson in sorted(merged)]
+    return [pk for (pk,) in fetch("SELECT id FROM interaction WHERE retrieved_context LIKE ANY(%s)", [named])]
+
+
+def _forget_contradictions(ids: list[UUID], counts: Counter[str]) -> None:
+    """What was asked and said about pairs with one of the lessons, and the pairs."""
+    pairs = [pk for (pk,) in fetch("SELECT id FROM contradiction WHERE ARRAY[first, second] && %s::uuid[]", [ids])]
+    forget_subjects(counts, pairs)
+    delete(counts, "contradiction", "id = ANY(%s)", pairs)
 
 
 def _take_out_of_sums(ids: list[UUID]) -> None:
@@ -91,5 +113,14 @@ def _close_distillations(ids: list[UUID]) -> None:
 
 
 def of_account(account_id: UUID) -> list[UUID]:
-    """The lessons that belong to an account."""
-    return list(Lesson.objects.filter(account_id=account_id).values_list("pk", flat=True))
+    """The lessons that belong to an account, merged ones among them."""
+    own = list(Lesson.objects.filter(account_id=account_id).values_list("pk", flat=True))
+    return [*own, *archived_lessons("account_id", [account_id])]
+
+
+def learned_from(interactions: Collection[UUID]) -> list[UUID]:
+    """The lessons that came from these interactions, merged ones among them."""
+    own = list(Lesson.objects.filter(source_interaction__in=interactions).values_list("pk", flat=True))
+    # A tombstone remembers where its lesson came from after the archive has let go of it.
+    buried = LessonTombstone.objects.filter(source_interaction__in=interactions).values_list("source_lesson", flat=True)
+    return list({*own, *buried, *archived_lessons("source_interaction", interactions)})

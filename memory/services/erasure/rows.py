@@ -12,6 +12,18 @@ def delete(counts: Counter[str], table: str, where: str, values: Collection[UUID
     counts[table] += execute(f"DELETE FROM {table} WHERE {where}", [list(values)])
 
 
+def forget_answers(counts: Counter[str], subjects: Collection[UUID]) -> None:
+    """Deletes the answers, kept for a replay, that name any of these: a row's own, and those that were handed it."""
+    delete(
+        counts,
+        "idempotency_record",
+        "id IN (SELECT r.id FROM idempotency_record r, "
+        """jsonb_path_query(r.response, '$.** ? (@.type() == "string")') AS named """
+        "WHERE named #>> '{}' = ANY(%s::text[]))",
+        [str(subject) for subject in subjects],
+    )
+
+
 def scrub_journals(counts: Counter[str], interactions: Collection[UUID]) -> None:
     """Takes the interactions' rows out of the evidence of trust events about lessons that stay."""
     ids = [str(i) for i in interactions]
@@ -29,6 +41,19 @@ def scrub_journals(counts: Counter[str], interactions: Collection[UUID]) -> None
     )
     counts["trust_event (rows of evidence)"] += execute(
         "UPDATE trust_event SET evidence = evidence - 'interaction' WHERE evidence ->> 'interaction' = ANY(%s)", [ids]
+    )
+
+
+def scrub_names(counts: Counter[str], lessons: Collection[UUID]) -> None:
+    """Takes lessons out of the journals of others that tell what became of them together: merged, replaced, kept."""
+    ids = [str(lesson) for lesson in lessons]
+    counts["trust_event (names)"] += execute(
+        """
+        UPDATE trust_event SET evidence = evidence - '{lesson,keeper,successor,supersedes}'::text[]
+        WHERE ARRAY[evidence ->> 'lesson', evidence ->> 'keeper', evidence ->> 'successor', evidence ->> 'supersedes']
+            && %s::text[]
+        """,
+        [ids],
     )
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memory import conf
 from memory.errors import Invalid, NotFound
-from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Project
+from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Project, PruneArchive
 from memory.models.scope import scoped
 from memory.models.sql import fetch
 from memory.search.support import samples
@@ -79,14 +79,24 @@ def _exists(kind: str, subject: UUID, account_id: UUID | None) -> bool:
     if kind == "account":
         return account_id in (None, subject) and Account.objects.filter(pk=subject).exists()
     if kind == "lesson":
-        found = Lesson.objects.filter(pk=subject)
-        return (found if account_id is None else found.filter(scoped(lesson_account(account_id)))).exists()
+        return _lesson_exists(subject, account_id)
     own = {"pk": subject} if account_id is None else {"pk": subject, "account_id": account_id}
     return {
         "interaction": Interaction.objects.filter(**own),
         "fact": Fact.objects.filter(**own),
         "project": Project.objects.filter(**own),
     }[kind].exists()
+
+
+def _lesson_exists(subject: UUID, account_id: UUID | None) -> bool:
+    """Also where it was merged into another and can come back."""
+    found = Lesson.objects.filter(pk=subject)
+    archived = PruneArchive.objects.filter(lesson=subject, kind="lesson")
+    if account_id is not None:
+        scope = lesson_account(account_id)
+        found = found.filter(scoped(scope))
+        archived = archived.filter(plan__states__account=None if scope is None else str(scope))
+    return found.exists() or archived.exists()
 
 
 def _after(record: ErasureRecord) -> None:

@@ -1,0 +1,169 @@
+"""One retrieval over HTTP, by the product's own web server, beside what it is made of: embedding and SQL."""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from django.db import connection, transaction
+from django.test import Client
+
+from evaluation.performance.bench import Bench
+from evaluation.performance.finding import Finding, compared
+from evaluation.performance.store import ROOT
+from evaluation.performance.timing import Side, in_turns, mean
+from memory.embedding.active import provider
+from memory.models import Account
+from memory.models.base import new_id
+from memory.services.keys import create_key
+
+HOST: Final = "127.0.0.1"
+PATH: Final = "/api/v1/interactions/"
+CLIENTS: Final = 16
+REQUESTS: Final = 480  # of all clients together
+START_SECONDS: Final = 60
+
+Statement = tuple[str, Any]
+
+
+@contextmanager
+def server(database: str) -> Iterator[int]:
+    """The product's web process on a database; gives its port."""
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        listener.listen()
+        descriptor, port = listener.fileno(), int(listener.getsockname()[1])
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sonder_site.web", str(descriptor)],
+            cwd=ROOT,
+            env={**os.environ, "BENCH_DATABASE": database},
+            pass_fds=(descriptor,),
+        )
+        try:
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """An agent with a connection that it keeps."""
+
+    connection: http.client.HTTPConnection
+    token: str
+
+    def start(self, task: str) -> int:
+        """Starts an interaction; returns how many lessons came with it."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        self.connection.request("POST", PATH, json.dumps({"task": task}), headers)
+        response = self.connection.getresponse()
+        body = response.read()
+        if response.status != 201:
+            raise RuntimeError(f"The server answered {response.status}: {body.decode()[:500]}")
+        return len(json.loads(body)["lessons"])
+
+
+class Replay:
+    """The statements of one retrieval, run by psycopg alone, with ids of their own where a row is written."""
+
+    def __init__(self, task: str, token: str) -> None:
+        self._began = new_id()
+        self._statements: list[Statement] = []
+        with connection.execute_wrapper(self._note):
+            headers = {"Authorization": f"Bearer {token}", "Host": HOST}
+            answer = Client().post(PATH, {"task": task}, content_type="application/json", headers=headers)
+        if answer.status_code != 201:
+            raise RuntimeError(f"The application answered {answer.status_code}: {answer.content.decode()[:500]}")
+
+    def _note(self, execute: Any, statement: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        self._statements.append((statement, params))
+        return execute(statement, params, many, context)
+
+    def __call__(self) -> None:
+        """One transaction, committed."""
+        fresh: dict[UUID, UUID] = {}
+        driver = connection.connection
+        with transaction.atomic(), driver.cursor() as cursor:
+            for statement, params in self._statements:
+                cursor.execute(statement, self._renewed(params, fresh))
+                if cursor.description is not None:
+                    cursor.fetchall()
+
+    def _renewed(self, params: Any, fresh: dict[UUID, UUID]) -> Any:
+        """The parameters with a new id for each that the recorded request made; ids ascend with time."""
+        if isinstance(params, dict):
+            return {name: self._renewed(value, fresh) for name, value in params.items()}
+        if isinstance(params, list | tuple):
+            return type(params)(self._renewed(value, fresh) for value in params)
+        if isinstance(params, UUID) and params > self._began:
+            return fresh.setdefault(params, new_id())
+        return params
+
+
+def speed(bench: Bench) -> list[Finding]:
+    account = Account.objects.order_by("pk").first()
+    assert account is not None
+    token = create_key(account, name="benchmark over HTTP", source="caller", scopes=["loop"]).secret
+    tasks = bench.tasks.texts
+    replays = [Replay(task, token) for task in tasks]
+
+    def compute(i: int) -> None:
+        provider().embed([tasks[i]])  # unlike `embed_query`, remembers nothing
+        replays[i]()
+
+    with server(bench.shape.database) as port:
+        caller = Caller(connection=http.client.HTTPConnection(HOST, port, timeout=START_SECONDS), token=token)
+        number = iter(range(10**9))
+        # A number makes the task new to the server's cache of queries, and changes neither words nor lessons much.
+        first = Side(act=lambda i: caller.start(f"{tasks[i]} {next(number)}"))
+        again = Side(act=lambda i: caller.start(tasks[i]), before=lambda i: caller.start(tasks[i]))
+        taken = in_turns(
+            {"first": first, "again": again, "both": Side(act=compute), "sql": Side(act=lambda i: replays[i]())}
+        )
+        rate = throughput(port, token, tasks)
+    return [
+        compared(
+            bench.lessons,
+            "one retrieval over HTTP, usage written",
+            ours=taken["first"],
+            floor=taken["both"],
+            against="embedding + the same SQL by psycopg",
+            at_most=1.25 if bench.judged else None,
+        ),
+        compared(
+            bench.lessons,
+            "the same for a task that was asked before",
+            ours=taken["again"],
+            floor=taken["sql"],
+            against="the same SQL by psycopg",
+        ),
+        Finding(lessons=bench.lessons, what=f"retrievals, {CLIENTS} clients", result=mean(rate), unit="per second"),
+    ]
+
+
+def throughput(port: int, token: str, tasks: list[str]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Retrievals a second of all clients together, in each of a few stretches."""
+
+    def work(n: int) -> None:
+        own = Caller(connection=http.client.HTTPConnection(HOST, port, timeout=START_SECONDS), token=token)
+        for i in range(REQUESTS // CLIENTS // 4):
+            own.start(f"{tasks[(n * 31 + i) % len(tasks)]} {n} {i} {time.monotonic_ns()}")
+
+    rates = []
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for _ in range(4):
+            begin = time.perf_counter()
+            list(pool.map(work, range(CLIENTS)))
+            rates.append(REQUESTS // 4 / (time.perf_counter() - begin))
+    return np.array(rates)

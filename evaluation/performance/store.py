@@ -1,0 +1,106 @@
+"""Stores of synthetic lessons, each in a database of its own, kept for the next run while nothing about it changes."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from django.core.management import call_command
+from django.db import connections
+
+from evaluation.performance import load
+from evaluation.performance.corpus import Corpus
+from memory.models import EmbeddingSpace
+from memory.models.sql import execute, fetch
+from memory.search.support import samples
+from memory.search.terms import statistics
+from memory.services.space import open_first_space
+
+PREFIX: Final = "sonder_bench"
+MAINTENANCE: Final = "postgres"
+ROOT: Final = Path(__file__).resolve().parents[2]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What a store holds."""
+
+    lessons: int
+    servings: int = 5  # usage rows of each lesson; interactions have five each
+    accounts: int = 0  # lessons belong to this many accounts, the first of which has three in ten; 0: to none
+    vectors: bool = True
+
+    @property
+    def database(self) -> str:
+        return f"{PREFIX}_{self.lessons}_{self.servings}_{self.accounts}_{int(self.vectors)}"
+
+    @property
+    def usage_rows(self) -> int:
+        return self.lessons * self.servings
+
+
+def connect(database: str) -> None:
+    """Makes a database of the same server the one that everything in this thread works on.
+
+    The alias is the database's name, because Django keeps one pool of connections for each alias.
+    """
+    connections.settings[database] = {**connections.settings["default"], "NAME": database}
+    connections["default"] = connections[database]
+    statistics.forget()
+    samples.forget()
+
+
+def disconnect(database: str) -> None:
+    """Closes every connection to a database, so that it can be dropped."""
+    if database in connections.settings:
+        connections[database].close()
+        connections[database].close_pool()  # type: ignore[attr-defined]  # of Django's PostgreSQL backends
+        connect(MAINTENANCE)
+
+
+def fingerprint() -> str:
+    """Changes with everything that a store is made of: the schema, the lessons, how they are loaded."""
+    parts = [Path(__file__), *(Path(__file__).with_name(name) for name in ("corpus.py", "load.py"))]
+    parts += sorted((ROOT / "memory" / "migrations").glob("*.py"))
+    return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
+
+
+def open_store(shape: Shape, corpus: Corpus, say: Say) -> EmbeddingSpace:
+    """Connects to a store of this shape, made first where there is none or it was made otherwise."""
+    connect(MAINTENANCE)
+    known = fetch("SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", [shape.database])
+    if known != [(fingerprint(),)]:
+        drop(shape)
+        execute(f"CREATE DATABASE {shape.database}")
+        connect(shape.database)
+        _build(shape, corpus, say)
+        execute(f"COMMENT ON DATABASE {shape.database} IS '{fingerprint()}'")
+    connect(shape.database)
+    return EmbeddingSpace.objects.get(is_active=True)
+
+
+def spoil(shape: Shape) -> None:
+    """What follows changes the store: the next run makes it anew."""
+    execute(f"COMMENT ON DATABASE {shape.database} IS NULL")
+
+
+def drop(shape: Shape) -> None:
+    """Removes a store, if it is there."""
+    disconnect(shape.database)
+    execute(f"DROP DATABASE IF EXISTS {shape.database} WITH (FORCE)")
+
+
+def _build(shape: Shape, corpus: Corpus, say: Say) -> None:
+    say("schema")
+    call_command("migrate", interactive=False, verbosity=0)
+    say("lessons")
+    load.lessons(corpus, shape.lessons, accounts=shape.accounts, vectors=shape.vectors)
+    if shape.servings:
+        say("usage")
+        load.usage(shape.lessons, shape.servings)
+    say("indexes")
+    open_first_space()
+    # VACUUM flushes what the GIN indexes hold back while rows are written, as autovacuum does in a running store.
+    execute("VACUUM (ANALYZE)")

@@ -1,0 +1,84 @@
+"""Questions for a person: each asked once, not again after its answer, and withdrawn once it has become idle."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from memory.models import Contradiction, ReviewItem
+from memory.models.vocabulary import ReviewKind, ReviewStatus
+
+UNRESOLVED: Final = (ReviewStatus.OPEN.value, ReviewStatus.SNOOZED.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a person should look at."""
+
+    kind: ReviewKind
+    subject: UUID
+    account_id: UUID | None
+    severity: float  # chance in [0, 1] that it matters to who is handed the lesson
+    since: datetime  # when what it is about came to be; an answer that is younger stands
+    about: str = ""  # what exactly, where the kind does not say it
+
+
+def ask(questions: Iterable[Question]) -> int:
+    """Opens those that are not open, snoozed or answered; returns how many. An open one may become more urgent."""
+    asked = {(q.kind.value, q.subject): q for q in sorted(questions, key=lambda q: q.severity)}
+    if not asked:
+        return 0
+    about = ReviewItem.objects.filter(
+        kind__in={kind for kind, _ in asked}, subject__in={subject for _, subject in asked}
+    )
+    for item in about.exclude(status=ReviewStatus.OBSOLETE.value):
+        question = asked.get((item.kind, item.subject))
+        if question is None:
+            continue
+        if item.status in UNRESOLVED and item.priority < question.severity:
+            ReviewItem.objects.filter(pk=item.pk).update(version=F("version") + 1, **_weight(question))
+        if item.status in UNRESOLVED or (item.resolved_at and item.resolved_at >= question.since):
+            del asked[item.kind, item.subject]
+    items = [
+        ReviewItem(
+            account_id=q.account_id,
+            kind=q.kind.value,
+            subject=q.subject,
+            status=ReviewStatus.OPEN.value,
+            **_weight(q),
+        )
+        for q in asked.values()
+    ]
+    ReviewItem.objects.bulk_create(items, ignore_conflicts=True)  # another writer may ask the same
+    return len(items)
+
+
+def _weight(question: Question) -> dict[str, Any]:
+    parts = {"severity": question.severity, **({question.about: 1.0} if question.about else {})}
+    return {"priority": question.severity, "priority_parts": parts}
+
+
+def subjects(kind: ReviewKind) -> list[UUID]:
+    """What questions of this kind are unresolved about."""
+    return list(ReviewItem.objects.filter(kind=kind.value, status__in=UNRESOLVED).values_list("subject", flat=True))
+
+
+def withdraw(kinds: Iterable[ReviewKind], subjects: Sequence[UUID]) -> int:
+    """Makes questions of these kinds about these subjects obsolete, where nobody has answered; returns how many."""
+    return _make_obsolete(Q(kind__in=[kind.value for kind in kinds], subject__in=subjects))
+
+
+def withdraw_about(lessons: Sequence[UUID]) -> int:
+    """Makes every question about lessons that are gone obsolete, also about what they contradict."""
+    either = Q(first__in=lessons) | Q(second__in=lessons)
+    pairs = Contradiction.objects.filter(either, verdict__isnull=True).values_list("pk", flat=True)
+    return _make_obsolete(Q(subject__in=[*lessons, *pairs]))
+
+
+def _make_obsolete(which: Q) -> int:
+    return ReviewItem.objects.filter(which, status__in=UNRESOLVED).update(
+        status=ReviewStatus.OBSOLETE.value, version=F("version") + 1, claimed_by=None, claim_expires_at=None
+    )

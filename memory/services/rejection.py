@@ -1,0 +1,133 @@
+"""What a reviewer takes out of service or puts back: reject, replace by another wording, restore."""
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from memory.embedding.active import provider, usable_space
+from memory.errors import Conflict, EmbeddingUnavailable, NotFound
+from memory.models import Lesson, LessonStanding
+from memory.models.vocabulary import Exposure, LessonState, Origin, TombstoneReason, TrustEventKind
+from memory.rules.text import clean
+from memory.services import questions, tombstone
+from memory.services.evidence import Occasion
+from memory.services.gates import Meaning, text_gates
+from memory.services.lesson import NewLesson, Written, store
+from memory.services.quarantine import evaluate, journal, move
+from memory.services.scoping import lock_scope
+from memory.services.weights import weight_of
+
+LIVE = (LessonState.CANDIDATE, LessonState.ACTIVE, LessonState.QUARANTINED)
+GONE = (LessonState.REJECTED, LessonState.SUPERSEDED)
+EDIT = "edit"
+
+
+@transaction.atomic
+def reject(lesson_id: UUID, *, reviewer: int, reason: str, successor: UUID | None = None) -> None:
+    """Takes a lesson out of service for good and buries its value; `successor` is what was kept in its place, if any.
+
+    Raises NotFound, or Conflict if it is out of service already.
+    """
+    lesson = _held(lesson_id, LIVE)
+    before = LessonState(lesson.state)
+    _retire(lesson, LessonState.REJECTED, TombstoneReason.REJECTED_BY_REVIEWER, successor)
+    evidence = {"reason": reason, "before": before.value, "successor": str(successor) if successor else None}
+    journal(lesson.pk, TrustEventKind.REJECTED_BY_REVIEWER, evidence, f"user:{reviewer}")
+
+
+def supersede(lesson_id: UUID, text: str, *, reviewer: int, reason: str = "") -> Written:
+    """Replaces a lesson by a new wording: a lesson of its own, active, approved, without the old one's evidence.
+
+    The new text passes the hard gates, or nothing changes and the answer says which refused it. The old value is
+    buried. Raises NotFound, or Conflict if the old lesson is out of service already.
+    """
+    wording = clean(text).strip()
+    meaning = _meaning(wording)  # before any lock: a model may be slow
+    with transaction.atomic():
+        old = _held(lesson_id, LIVE)
+        written = store(_edited(old, wording, meaning, reviewer))
+        if written.lesson is None:
+            return written
+        new = written.lesson
+        Lesson.objects.filter(pk=new.pk).update(reviewed_at=Now(), reviewed_by=reviewer)
+        before = LessonState(old.state)
+        _retire(old, LessonState.SUPERSEDED, TombstoneReason.SUPERSEDED, new.pk)
+        evidence = {"reason": reason, "before": before.value, "successor": str(new.pk)}
+        journal(old.pk, TrustEventKind.EDITED, evidence, f"user:{reviewer}")
+        journal(new.pk, TrustEventKind.EDITED, {"reason": reason, "supersedes": str(old.pk)}, f"user:{reviewer}")
+    return written
+
+
+@transaction.atomic
+def restore(lesson_id: UUID, *, reviewer: int, reason: str) -> None:
+    """Puts a rejected or superseded lesson back into service, and lifts its tombstone.
+
+    Its evidence judges it at once. Raises NotFound, or Conflict if it is in service.
+    """
+    lesson = _held(lesson_id, GONE)
+    before = LessonState(lesson.state)
+    move(lesson.pk, before, LessonState.ACTIVE)
+    Lesson.objects.filter(pk=lesson.pk).update(reviewed_at=Now(), reviewed_by=reviewer)
+    lifted = tombstone.lift(lesson.pk, TombstoneReason.REJECTED_BY_REVIEWER, TombstoneReason.SUPERSEDED)
+    evidence = {"reason": reason, "before": before.value, "tombstones_lifted": lifted}
+    journal(lesson.pk, TrustEventKind.RESTORED_BY_REVIEWER, evidence, f"user:{reviewer}")
+    evaluate({lesson.pk: looked_at()}, lesson.account_id)
+
+
+def looked_at() -> Occasion:
+    """An occasion on which no outcome came, but evidence moved: it may free a lesson, and brings no loss of its own."""
+    weight = weight_of("caller")
+    return Occasion(exposure=Exposure.SERVED.value, weight=weight, loss=None, weight_before=weight)
+
+
+def _held(lesson_id: UUID, states: tuple[LessonState, ...]) -> Lesson:
+    """The lesson under its scope's lock and its own, so that no credit, plan or colleague moves it meanwhile."""
+    account = Lesson.objects.filter(pk=lesson_id).values_list("account_id", flat=True)
+    if not account:
+        raise NotFound("There is no such lesson.")
+    lock_scope(account[0])
+    lesson = Lesson.objects.select_for_update().filter(pk=lesson_id).first()
+    if lesson is None:
+        raise NotFound("There is no such lesson.")
+    if lesson.state not in states:
+        raise Conflict(f"The lesson is {lesson.state} by now. Look at it again before you decide.")
+    return lesson
+
+
+def _retire(lesson: Lesson, state: LessonState, reason: TombstoneReason, successor: UUID | None) -> None:
+    move(lesson.pk, LessonState(lesson.state), state)
+    LessonStanding.objects.filter(pk=lesson.pk).update(quarantined_at=None)
+    tombstone.write(lesson.pk, reason, successor)
+    if successor is not None:
+        tombstone.inherit(lesson.pk, successor)
+    questions.withdraw_about([lesson.pk])
+
+
+def _meaning(text: str) -> Meaning | None:
+    """Where the text lies; None where no model is there, and the background embeds the lesson later.
+
+    What the text alone forbids to store does not reach a model.
+    """
+    if text_gates(text).refusal:
+        return None
+    try:
+        space = usable_space()
+        return Meaning(vector=provider().embed([text])[0], space=space)
+    except EmbeddingUnavailable:
+        return None
+
+
+def _edited(old: Lesson, text: str, meaning: Meaning | None, reviewer: int) -> NewLesson:
+    return NewLesson(
+        text=text,
+        origin=Origin.EDITED,
+        path=EDIT,
+        actor=f"user:{reviewer}",
+        account_id=old.account_id,
+        source_interaction=old.source_interaction,  # what erases the source erases the edit too
+        source_import=old.source_import_id,
+        source_ref=old.source_ref,
+        meaning=meaning,
+        replaces=old.pk,
+    )
