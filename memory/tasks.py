@@ -12,8 +12,23 @@ from django.utils import timezone
 
 from memory import conf
 from memory.distillers import DistillerUnavailable
+from memory.embedding.active import usable_space
 from memory.errors import EmbeddingUnavailable
-from memory.services import bands, distilling, idempotency, jobs, quarantine, retention, space, standing, summary
+from memory.services import (
+    bands,
+    contradiction,
+    distilling,
+    idempotency,
+    jobs,
+    pruning,
+    quarantine,
+    retention,
+    space,
+    staleness,
+    standing,
+    summary,
+    tombstone,
+)
 from memory.services import credit as crediting
 
 log = structlog.get_logger(__name__)

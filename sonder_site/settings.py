@@ -156,6 +156,9 @@ CELERY_BEAT_SCHEDULE = {
         "task": "memory.tasks.maintenance_summaries",
         "schedule": float(globals()["SONDER_SUMMARY_SECONDS"]),
     },
+    "contradictions": {"task": "memory.tasks.maintenance_contradictions", "schedule": 3600.0},
+    "prune plan": {"task": "memory.tasks.maintenance_prune_plan", "schedule": 6 * 3600.0},
+    "staleness": {"task": "memory.tasks.maintenance_staleness", "schedule": 24 * 3600.0},
     "daily maintenance": {"task": "memory.tasks.maintenance_daily", "schedule": 24 * 3600.0},
 }
 

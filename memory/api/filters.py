@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.contrib.postgres.search import SearchQuery, SearchVector
@@ -200,3 +201,15 @@ class TaskFilter(filters.FilterSet):
     def startable(self, tasks: QuerySet[Task], name: str, value: bool) -> QuerySet[Task]:
         ready = Q(~Exists(unfinished(OuterRef("pk"))), status=TaskStatus.PENDING)
         return tasks.filter(ready if value else ~ready)
+
+
+class ContradictionFilter(filters.FilterSet):
+    open = TruthFilter(field_name="verdict", lookup_expr="isnull", label="Nobody has decided yet.")
+    lesson = filters.UUIDFilter(method="about", label="One of its sides.")
+
+    class Meta:
+        model = Contradiction
+        fields: list[str] = []
+
+    def about(self, rows: QuerySet[Contradiction], name: str, value: UUID) -> QuerySet[Contradiction]:
+        return rows.filter(Q(first=value) | Q(second=value))

@@ -57,7 +57,7 @@ class ProblemSchema(AutoSchema):
             return None
         for status, text in self._problems().items():
             operation["responses"].setdefault(str(status), self._answer(status, text))
-        if not getattr(self.get_request_serializer(), "may_be_empty", True):
+        if "requestBody" in operation and not getattr(self.get_request_serializer(), "may_be_empty", True):
             operation["requestBody"]["required"] = True
         for parameter in operation.get("parameters", ()):
             if parameter["in"] == "query" and parameter["schema"].get("type") == "string":

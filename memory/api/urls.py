@@ -3,7 +3,18 @@
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 
-from memory.api.views import distillations, erasing, facts, health_report, lessons, loop, preferences, sessions, tasks
+from memory.api.views import (
+    distillations,
+    erasing,
+    facts,
+    governing,
+    health_report,
+    lessons,
+    loop,
+    preferences,
+    sessions,
+    tasks,
+)
 from memory.api.views.docs import docs, docs_script
 
 urlpatterns = [
@@ -36,6 +47,9 @@ urlpatterns = [
     path("distillations/", distillations.DistillationsView.as_view(), name="distillations"),
     path("distillations/<uuid:pk>/retry/", distillations.DistillationRetryView.as_view(), name="distillation-retry"),
     path("distillations/<uuid:pk>/cancel/", distillations.DistillationCancelView.as_view(), name="distillation-cancel"),
+    path("contradictions/", governing.ContradictionsView.as_view(), name="contradictions"),
+    path("prune/plan/", governing.PrunePlanView.as_view(), name="prune-plan"),
+    path("prune/apply/", governing.PruneApplyView.as_view(), name="prune-apply"),
     path("projects/<uuid:pk>/", erasing.ProjectView.as_view(), name="project"),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", docs, name="docs"),

@@ -1,6 +1,6 @@
 """Retrieval: exclude, search by meaning and by words, fuse, gate, diversify. Reads only."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -14,6 +14,7 @@ from memory.rules.decay import age_factor
 from memory.rules.fusion import reciprocal_rank_fusion, usage_boost
 from memory.rules.mmr import Selection, mmr
 from memory.rules.relevance import GateResult, Thresholds, gate, lexical_gate, supported_gate
+from memory.search.conflicts import Conflict, conflicts, losers
 from memory.search.details import details, vectors_of
 from memory.search.lexical import lexical
 from memory.search.semantic import prepare_session, semantic
@@ -65,16 +66,19 @@ def find(
         (open_to_all if served else kept_out).append(candidate)
     ranked = rank(open_to_all, mode, depth, relevant, now)
     everything = rank(candidates, mode, depth, relevant, now) if kept_out else ranked
-    vectors = _vectors(query, mode, {r.candidate.lesson_id for r in [*_pool(ranked, k), *_pool(everything, k)]})
-    chosen, withheld = choose(ranked, vectors, k, withholds)
+    within_reach = {r.candidate.lesson_id for r in [*_pool(ranked, k), *_pool(everything, k)]}
+    vectors = _vectors(query, mode, within_reach)
+    disputes = conflicts(within_reach)
+    chosen, withheld, contradicted = _agreeing(ranked, vectors, k, withholds, disputes)
     controls: tuple[Found, ...] = ()
     if kept_out:
         barred = {c.lesson_id for c in kept_out}
-        would_be, _ = choose(everything, vectors, k, withholds)
+        would_be, _, _ = _agreeing(everything, vectors, k, withholds, disputes)
         controls = tuple(f for f in would_be if f.ranked.candidate.lesson_id in barred)
         ranked += [r for r in everything if r.candidate.lesson_id in barred]
     kept = dict.fromkeys((f.ranked.candidate.lesson_id for f in withheld), "withheld_trial")
     kept |= dict.fromkeys((c.lesson_id for c in kept_out), QUARANTINED)
+    kept |= dict.fromkeys(contradicted, "contradicted")
     return Retrieved(
         chosen=chosen, withheld=withheld, controls=controls, considered=_explain(ranked, chosen, kept), mode=mode
     )
@@ -180,6 +184,27 @@ def _pool(ranked: list[Ranked], k: int) -> list[Ranked]:
 def _vectors(query: EmbeddedQuery, mode: str, ids: set[UUID]) -> dict[UUID, Vectors]:
     """The vectors that MMR compares; none where words alone decide."""
     return vectors_of(query.space, ids) if mode == "hybrid" and query.space is not None and ids else {}
+
+
+def _agreeing(
+    ranked: list[Ranked],
+    vectors: Mapping[UUID, Vectors],
+    k: int,
+    withholds: Callable[[Candidate], bool],
+    disputes: Collection[Conflict],
+) -> tuple[tuple[Found, ...], tuple[Found, ...], set[UUID]]:
+    """As `choose`, without both sides of an open contradiction: the weaker one's place goes to the next candidate.
+
+    Also returns who was left out for it.
+    """
+    out: set[UUID] = set()
+    reachable = _pool(ranked, k) if vectors else ranked
+    while True:
+        chosen, withheld = choose([r for r in reachable if r.candidate.lesson_id not in out], vectors, k, withholds)
+        lost = losers(disputes, [f.ranked.candidate.lesson_id for f in chosen]) if disputes else set()
+        if not lost:
+            return chosen, withheld, out
+        out |= lost
 
 
 def choose(

@@ -54,8 +54,8 @@ def detect() -> Detected:
     At most `SONDER_JOB_PROBES` lessons in a run; the next one goes on where the last one's record says.
     """
     space = usable_space()
-    last = JobRun.objects.filter(job=JOB, outcome="done").order_by("-started_at").first()
-    since = Cursor.from_json(last.figures.get("cursor") if last else None)
+    last = JobRun.objects.filter(job=JOB, figures__has_key="cursor").order_by("-started_at").first()
+    since = Cursor.from_json(last.figures["cursor"] if last else None)
     probes, cursor = near.next_probes(near.everywhere(space), since, conf.current().job_probes)
     compared = raised = withdrawn = 0
     for account, lessons in probes.items():

@@ -1,6 +1,7 @@
 """Intervals against published figures, and every limit of the store's state from both sides."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -305,3 +306,57 @@ def test_the_limits_are_in_order() -> None:
     pairs = [value for value in vars(DEFAULTS).values() if isinstance(value, tuple)]
     assert len(pairs) == 7
     assert all(0 < watch < attention for watch, attention in pairs)
+
+
+class TestThePage:
+    PAGE = (Path(__file__).resolve().parents[2] / "docs" / "health.md").read_text(encoding="utf-8")
+
+    def test_explains_every_reason_and_no_other(self) -> None:
+        few = {source: Record(wins=0, losses=29) for source in MOVING}
+        many = {source: Record(wins=0, losses=30) for source in MOVING}
+        jobs = (job(400.0), job(400.0, ran=False), job(1.0, failed=True))
+        bad = replace(
+            GOOD, judged=few, in_service=0, unjudged=200, uncredited_hours=99.0, distillation_hours=99.0,
+            failed_distillations=1, review_hours=999.0, upheld=0, overturned=20, kept_out=999, without_vector=25,
+            unlike_space=1, jobs=jobs,
+        )  # fmt: skip
+        alone = replace(GOOD, judged={"machine": Record(wins=9, losses=0)})
+        some = replace(GOOD, judged={**GOOD.judged, "caller": Record(wins=1, losses=0)})
+        found = set().union(*map(states, (bad, alone, some, replace(GOOD, judged=many))))
+        table = self.PAGE.split("## The state")[1].split("## What to do")[0]
+        told = {code for line in table.splitlines() if line.startswith("| `") for code in codes_of(line.split("|")[1])}
+        assert told == found | set(STATES)
+
+    @pytest.mark.parametrize(
+        ("code", "sentences"),
+        [
+            ("uncredited", ("5 minutes", "1 hour")),
+            ("undistilled", ("1 hour", "24 hours")),
+            ("unreviewed", ("7 days", "28 days")),
+            ("unjudged", ("half", "nine in ten")),
+            ("overturned", ("a fifth", "two fifths")),
+            ("kept_out", ("5%", "20%")),
+        ],
+    )
+    def test_has_the_limits_of_the_rule(self, code: str, sentences: tuple[str, str]) -> None:
+        limits = {
+            "uncredited": DEFAULTS.uncredited_hours,
+            "undistilled": DEFAULTS.distillation_hours,
+            "unreviewed": DEFAULTS.review_hours,
+            "unjudged": DEFAULTS.unjudged,
+            "overturned": DEFAULTS.overturned,
+            "kept_out": DEFAULTS.kept_out,
+        }
+        values = {
+            "5 minutes": 5 / 60, "1 hour": 1.0, "24 hours": 24.0, "7 days": 168.0, "28 days": 672.0, "half": 0.5,
+            "nine in ten": 0.9, "a fifth": 0.2, "two fifths": 0.4, "5%": 0.05, "20%": 0.2,
+        }  # fmt: skip
+        (line,) = [line for line in self.PAGE.splitlines() if line.startswith(f"| `{code}` ")]
+        watch, attention = line.split(" | ")[1:3]
+        assert sentences[0] in watch
+        assert sentences[1] in attention
+        assert limits[code] == tuple(values[sentence] for sentence in sentences)
+
+
+def codes_of(cell: str) -> list[str]:
+    return [word.strip(" `") for word in cell.split(",")]

@@ -10,7 +10,7 @@ from memory.services.erasure.fact import erase_facts
 from memory.services.erasure.interaction import erase_interactions, of_project
 from memory.services.erasure.lesson import erase_lessons, of_account
 from memory.services.erasure.preference import erase_preferences
-from memory.services.erasure.rows import delete, forget_subjects
+from memory.services.erasure.rows import delete, forget_answers, forget_subjects
 
 
 def erase_project(subject: UUID, counts: Counter[str]) -> None:
@@ -56,6 +56,7 @@ def erase_account(subject: UUID, counts: Counter[str]) -> None:
 
 
 def _erase_tasks(ids: Collection[UUID], counts: Counter[str]) -> None:
+    forget_answers(counts, ids)
     delete(counts, "task_dependency", "task_id = ANY(%s)", ids)
     delete(counts, "task_dependency", "depends_on_id = ANY(%s)", ids)
     delete(counts, "task_event", "task_id = ANY(%s)", ids)

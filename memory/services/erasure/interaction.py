@@ -82,6 +82,7 @@ def _forget_summaries(ids: list[UUID], counts: Counter[str]) -> None:
             "SELECT DISTINCT session_id FROM interaction WHERE id = ANY(%s) AND session_id IS NOT NULL", [ids]
         )
     ]
+    forget_answers(counts, sessions)
     delete(counts, "session_project_summary", "session_id = ANY(%s)", sessions)
     counts["session (summary)"] += execute(
         "UPDATE session SET summary = '', title = '', summarized_through_id = NULL "
