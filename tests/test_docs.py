@@ -23,7 +23,8 @@ from memory.conf import Conf
 from memory.embedding import presets
 from memory.models import vocabulary
 from memory.models.lesson import SIMILARITIES
-from memory.rules import bands, concreteness, ledger, relevance
+from memory.rules import bands, concreteness, expectation, ledger, relevance
+from memory.rules.expectation import Tally
 from memory.rules.quarantine import DEFAULTS as REFERENCE
 from memory.rules.signals import REWARDS, SOURCES
 from memory.services.credit import sweep
@@ -34,7 +35,8 @@ from tests.markdown import CELL, fences, leads, links, rows, sections, words
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 CODE = sorted(path for room in ("memory", "sonder_site") for path in (ROOT / room).rglob("*.py"))
-CONVERTER = re.compile(r"<(?:\w+:)?\w+>")
+CONVERTER = re.compile(r"<(?:\w+:)?\w+>")  # a parameter of a path, as Django writes it
+PARAMETER = re.compile(r"{\w+}")  # and as OpenAPI writes it
 
 
 def read(name: str) -> str:
@@ -112,7 +114,7 @@ class TestApi:
         assert sorted(listed) == sorted({*error_statuses(), "405", "500"})
 
 
-UNLISTED = {"GET /", "GET /api/v1/docs/script.js"}
+UNLISTED = {"GET /", "GET /favicon.ico", "GET /api/v1/docs/script.js"}
 
 
 def told_of_endpoints() -> dict[str, str]:
@@ -132,7 +134,7 @@ def openapi() -> dict[str, Any]:
 def operations() -> Iterator[tuple[str, dict[str, Any]]]:
     for path, methods in openapi()["paths"].items():
         for method, operation in methods.items():
-            yield f"{method.upper()} {path.removeprefix('/api/v1/')}", operation
+            yield f"{method.upper()} {PARAMETER.sub('{id}', path.removeprefix('/api/v1/'))}", operation
 
 
 def wire_names() -> Iterator[tuple[str, set[str]]]:
@@ -188,6 +190,7 @@ class TestStates:
 
     def test_the_reasons_of_the_gates_are_explained(self) -> None:
         assert set(get_args(relevance.Reason)) - {""} <= set(words(states("Reasons")))
+        assert {"quarantined", "withheld_trial", "contradicted"} <= set(words(states("Reasons")))
         assert set(get_args(concreteness.Reason)) <= set(words(states("Refusals")))
 
 
@@ -247,16 +250,53 @@ class TestEvidence:
         measured = [(str(band.prior), f"{bands.losses_needed(band.prior):.2f}") for band in bands.BANDS]
         assert [(row[1], row[2]) for row in rows(page)[4:]] == measured
 
+    def test_the_expected_loss_of_the_example_is_the_rules(self) -> None:
+        section = sections(read("docs/evidence.md"), "###")["One row"]
+        told = {row[0].strip("`"): float(re.findall(r"[\d.]+", row[1])[-1]) for row in rows(section)}
+        peer, task = Tally(observed=6, expected=3), Tally(observed=3, expected=1)
+        found = expectation.expected_loss(losses=30, n=150, task=task, peers=[peer], niche=Tally())
+        parts = {**asdict(found), "expected": found.expected_loss}
+        assert told == {name: round(parts[name], 3) for name in told}
+        assert list(told) == ["rate", "task_factor", "peer_factor", "niche_factor", "expected"]
+        steps = [abs(ledger.step(weight=1, loss=loss, expected=found.expected_loss)) for loss in (1, 0)]
+        assert all(f"{step:.3f}" in section for step in steps)
+
+    def test_the_thresholds_of_the_trial_policy_are_the_defaults(self) -> None:
+        section = sections(read("docs/evidence.md"))["How the policy `trial` decides"]
+        fields = Conf.__dataclass_fields__
+        told = dict(re.findall(r"odds of (\d+)[^|(]*\(`SONDER_(\w+)`\)", section))
+        assert {name: float(odds) for odds, name in told.items()} == {
+            name: fields[name.lower()].default for name in ("TRIAL_ODDS", "QUARANTINE_ODDS", "RELEASE_ODDS")
+        }
+
+    def test_work_that_is_lost_without_a_lesson_frees_it_as_the_example_says(self) -> None:
+        section = sections(read("docs/evidence.md"), "###")["A ledger, row by row"]
+        hard = expectation.expected_loss(losses=48, n=240, task=Tally(), peers=(), niche=Tally(observed=21, expected=6))
+        assert (f"{hard.niche_factor:.2f}", f"{hard.expected_loss:.1f}") == ("2.67", "0.4")
+        assert "= 2.67, the expected loss of every row becomes\n0.4, each loss is worth 0.51 instead of 0.76" in section
+        assert f"{ledger.step(weight=1, loss=1, expected=hard.expected_loss):.2f}" == "0.51"
+        assert account_of(section, hard.expected_loss).odds <= ledger.DEFAULTS.release_odds
+        assert expectation.niche_factor(3, 6) == 1
+
     def test_the_ledger_of_the_example_is_the_rules(self) -> None:
-        table = rows(sections(read("docs/evidence.md"), "###")["A ledger, row by row"])
-        lost = [int(row[0] == "loss") for row in table]
-        account = ledger.replay(
-            ledger.LedgerRow(
-                interaction=UUID(int=i), credit_seq=i, task_digest=f"{i}", weight=1, loss=loss, expected=0.2
-            )
-            for i, loss in enumerate(lost)
+        section = sections(read("docs/evidence.md"), "###")["A ledger, row by row"]
+        points = account_of(section, 0.2).points
+        assert [(row[1], row[2]) for row in rows(section)] == [(f"{p.s:.4f}", f"{math.exp(p.s):.1f}") for p in points]
+
+
+def account_of(section: str, expected: float) -> ledger.LedgerResult:
+    """The account of the outcomes in a section's table, each with this expected loss."""
+    return ledger.replay(
+        ledger.LedgerRow(
+            interaction=UUID(int=i),
+            credit_seq=i,
+            task_digest=f"{i}",
+            weight=1,
+            loss=int(row[0] == "loss"),
+            expected=expected,
         )
-        assert [(row[1], row[2]) for row in table] == [(f"{p.s:.4f}", f"{math.exp(p.s):.1f}") for p in account.points]
+        for i, row in enumerate(rows(section))
+    )
 
 
 def keys(value: Any) -> set[str]:

@@ -155,5 +155,6 @@ class TestForm:
         assert silent == []
 
     def test_the_product_prints_nothing(self) -> None:
-        """Commands write to their own output, everything else to the log."""
-        assert [module for module, tree in WRITTEN.items() if "print" in calls(tree)] == []
+        """Commands write to their own output, everything else to the log. A measurement shows what it measured."""
+        product = {module: tree for module, tree in WRITTEN.items() if not is_within(module, {"evaluation"})}
+        assert [module for module, tree in product.items() if "print" in calls(tree)] == []

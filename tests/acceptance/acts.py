@@ -151,5 +151,5 @@ def tables_with(text: str) -> list[str]:
 
 
 def tables_naming(*ids: UUID | str) -> list[str]:
-    """Tables that name any of these rows, the proof that an erasure ran left out."""
-    return sorted({name for pk in ids for name in tables_with(str(pk))} - {"erasure_record"})
+    """Tables that name any of these rows, but for the proof that an erasure ran and how far a round of jobs has come."""
+    return sorted({name for pk in ids for name in tables_with(str(pk))} - {"erasure_record", "job_run"})

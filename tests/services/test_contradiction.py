@@ -6,10 +6,12 @@ from uuid import UUID
 
 import pytest
 from django.test import override_settings
+from django.utils import timezone
 
 from memory.errors import Conflict, EmbeddingUnavailable, Invalid, NotFound
 from memory.models import Account, Contradiction, EmbeddingSpace, JobRun, Lesson, ReviewItem, TrustEvent
 from memory.models.vocabulary import Verdict
+from memory.search import Scope, embed_query, find
 from memory.services import contradiction, jobs, rejection
 from memory.services.contradiction import Detected
 from memory.services.credit import sweep
@@ -206,3 +208,84 @@ class TestDeciding:
         assert list(refused.value.errors) == ["verdict"]
         with pytest.raises(NotFound):
             contradiction.settle(UUID(int=1), Verdict.KEEP_BOTH, reviewer=operator.pk, reason="x")
+
+
+TASK = "retry fetch when it fails with a timeout"
+
+
+def answer(k: int = 5, task: str = TASK) -> tuple[list[str], dict[str, str]]:
+    """The texts handed out, and of everything considered why it is out."""
+    found = find(embed_query(task), Scope(account_id=None, reviewed_only=False), k, timezone.now())
+    reasons = {ranked.candidate.text: reason for ranked, reason in found.considered}
+    return [each.ranked.candidate.text for each in found.chosen], reasons
+
+
+class TestRetrieval:
+    @pytest.fixture
+    def dispute(self, lesson: Callable[..., Lesson]) -> tuple[Lesson, Lesson]:
+        """Both fit the task, and nobody has decided between them."""
+        EmbeddingSpace.objects.update(contradiction_similarity=0.5)  # the test embedder sees words
+        sides = lesson(ALWAYS), lesson(NEVER)
+        assert run().raised == 1
+        return sides
+
+    def test_both_sides_fit_as_long_as_nobody_has_noticed(self, lesson) -> None:
+        lesson(ALWAYS)
+        lesson(NEVER)
+        assert sorted(answer()[0]) == [ALWAYS, NEVER]
+
+    def test_one_of_the_two_is_handed_out_and_the_other_is_named(self, dispute) -> None:
+        handed, reasons = answer()
+        assert len(handed) == 1
+        assert sorted(reasons.values()) == ["", "contradicted"]
+
+    @pytest.mark.parametrize("better", [0, 1])
+    def test_the_one_with_the_better_word_of_callers_goes(self, dispute, judge, better) -> None:
+        judge(dispute[better], "accepted")
+        judge(dispute[1 - better], "rejected")
+        handed, reasons = answer()
+        assert handed == [dispute[better].text]
+        assert reasons[dispute[1 - better].text] == "contradicted"
+
+    def test_what_machines_say_does_not_count(self, dispute, judge) -> None:
+        judge(dispute[0], "accepted")
+        for _ in range(3):
+            judge(dispute[1], "tests_passed", "machine")
+        assert answer()[0] == [dispute[0].text]
+
+    def test_a_side_that_nobody_judged_goes_before_one_that_callers_turned_down(self, dispute, judge) -> None:
+        judge(dispute[0], "rejected")
+        assert answer()[0] == [dispute[1].text]
+
+    def test_the_place_goes_to_the_next_candidate(self, dispute, lesson) -> None:
+        third = lesson("Log the address that `fetch()` asked when it fails with a timeout.")
+        handed, _ = answer(k=2)
+        assert len(handed) == 2
+        assert third.text in handed
+
+    @pytest.mark.parametrize("k", [1, 2, 3, 5, 50])
+    def test_never_both_in_one_answer_however_many_are_asked_for(self, dispute, lesson, k) -> None:
+        for n in range(6):
+            lesson(f"Set the timeout of `fetch()` to {n + 2} s when it fails.")
+        handed, _ = answer(k=k)
+        assert len(handed) == min(k, 7)
+        assert not {ALWAYS, NEVER} <= set(handed)
+
+    def test_also_by_words_alone(self, dispute, space) -> None:
+        EmbeddingSpace.objects.update(is_active=False)
+        try:
+            handed, reasons = answer()
+        finally:
+            EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+        assert len(handed) == 1
+        assert sorted(reasons.values()) == ["", "contradicted"]
+
+    def test_after_the_verdict_that_both_are_right_both_go(self, dispute, operator) -> None:
+        row = Contradiction.objects.get()
+        contradiction.settle(row.pk, Verdict.NOT_A_CONTRADICTION, reviewer=operator.pk, reason="different cases")
+        assert sorted(answer()[0]) == [ALWAYS, NEVER]
+
+    def test_a_side_that_is_not_in_the_answer_keeps_nobody_out(self, dispute, judge) -> None:
+        judge(dispute[0], "accepted")
+        Lesson.objects.filter(pk=dispute[0].pk).update(state="quarantined")
+        assert answer()[0] == [dispute[1].text]

@@ -35,11 +35,13 @@ from memory.models import (
 )
 from memory.models.sql import execute
 from memory.models.vocabulary import Exposure
-from memory.services import applying, merging, pairs, pruning, rejection
+from memory.search import EmbeddedQuery
+from memory.services import applying, merging, pairs, pruning, rejection, retrieval
+from memory.services import interaction as interactions
 from memory.services.applying import Exclusion
 from memory.services.credit import sweep
 from memory.services.standing import differences, rebuild_standings
-from tests.services.near import place, put, state_of
+from tests.services.near import place, put, state_of, vector
 from tests.services.play import make_callers, random_cohort, say, serve
 
 ONE = "Close the `cursor` before the connection goes back to the pool."
@@ -676,6 +678,40 @@ class TestRaces:
         assert differences() == []
         shown = set(LessonUsage.objects.values_list("interaction_id", flat=True))
         assert shown == had, "no interaction lost its last row"
+
+    @pytest.mark.parametrize("moment", ["find", "_journal_first_probations"])
+    def test_a_lesson_that_goes_while_it_is_handed_out_fails_nobody(
+        self, twins, space, account, monkeypatch, moment
+    ) -> None:
+        """Found and not yet recorded, or recorded and not yet committed: the interaction keeps what is still there."""
+        kept, _ = twins
+        caller = make_callers(account)["caller"]
+        digest = pruning.current(None).digest
+        reached, go_on = threading.Event(), threading.Event()
+        real = getattr(retrieval, moment)
+
+        def slowly(*args: Any, **kwargs: Any) -> Any:
+            found = real(*args, **kwargs)
+            reached.set()
+            go_on.wait(1)
+            return found
+
+        monkeypatch.setattr(retrieval, moment, slowly)
+        task = "close the cursor before the connection goes back to the pool"
+        query = EmbeddedQuery(text=task, space=space, vector=vector(1.0, space.dimension))
+
+        def prune() -> Any:
+            reached.wait(10)
+            try:
+                return applying.apply(None, digest)
+            finally:
+                go_on.set()
+
+        _, failures = in_threads(lambda: interactions.start(caller, interactions.Start(task=task), query), 1, prune, 1)
+        assert failures == []
+        assert set(Lesson.objects.all()) == {kept}
+        assert set(LessonUsage.objects.values_list("lesson_id", flat=True)) == {kept.pk}
+        assert differences() == []
 
 
 def in_threads(
