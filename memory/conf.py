@@ -57,8 +57,15 @@ class Conf:
         "What each judge's word weighs. A program's verdict is less than someone's judgement, an agent's own exam less "
         "still; hearsay and what nobody signed move nothing.",
     )
-    probation_after_hours: float = setting(24.0, "Hours without probation after the last loss (`reference`).", low=0)
-    probation_share: float = setting(0.05, "One in twenty tasks lets a quarantined lesson through.", low=0, high=0.5)
+    probation_after_hours: float = setting(
+        24.0, "Hours without probation after the last loss (`reference`) or after entering quarantine (`trial`).", low=0
+    )
+    probation_share: float = setting(
+        0.05,
+        "One in twenty tasks (`reference`) or interactions (`trial`) lets a quarantined lesson through.",
+        low=0,
+        high=0.5,
+    )
     quarantine_cooldown_hours: float = setting(
         0.0,
         "Hours after which a clock alone lifts a quarantine; 0 is off, because the clock lifts right and wrong "

@@ -151,5 +151,5 @@ def tables_with(text: str) -> list[str]:
 
 
 def tables_naming(*ids: UUID | str) -> list[str]:
-    """Tables that name any of these rows, but for the proof that an erasure ran and how far a round of jobs has come."""
+    """Tables that name any of these rows, but for the proof of an erasure and the place that a job has come to."""
     return sorted({name for pk in ids for name in tables_with(str(pk))} - {"erasure_record", "job_run"})

@@ -33,7 +33,7 @@ def defined(path: Path, *names: str) -> bool:
     return True
 
 
-def tests_in(path: Path) -> set[str]:
+def written_in(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
@@ -60,5 +60,5 @@ def test_every_acceptance_test_is_listed_under_its_id() -> None:
         test == "test_" + row.replace(".", "_") and file == f"test_{row.split('.')[0]}" for row, file, test in listed
     )
     groups = {file for _, file, _ in listed}
-    written = set().union(*(tests_in(Path(__file__).with_name(f"{group}.py")) for group in groups))
+    written = set().union(*(written_in(Path(__file__).with_name(f"{group}.py")) for group in groups))
     assert written == {test for _, _, test in listed}

@@ -154,13 +154,14 @@ def interactions(agent: Agent, n: int) -> list[str]:
 
 
 def walk(agent: Agent, url: str, **query: Any) -> Iterator[list[str]]:
-    """The ids of each page, following `next`."""
+    """The ids of each page, following `next`, which must come to an end."""
     page = agent.client.get(url, query).json()
-    while True:
+    for _ in range(100):
         yield [row["id"] for row in page["results"]]
         if page["next"] is None:
             return
         page = agent.client.get(page["next"]).json()
+    raise AssertionError("the list has no end")
 
 
 class TestPages:
