@@ -1,6 +1,8 @@
 """Wiring, in one file. Product constants live in ``memory/conf.py``; this reads the environment once."""
 
 import os
+import re
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -163,12 +165,21 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 # What every line says, whoever wrote it: the request it belongs to, when, who and how grave.
+_KEY = re.compile(r"sonder_([a-z0-9]{12})_[A-Za-z0-9_-]{20,}")
+
+
+def _without_keys(_: Any, __: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """An API key that somebody put into an address stays out of the log; its prefix says whose it was."""
+    return {name: _KEY.sub(r"sonder_\1_…", value) if isinstance(value, str) else value for name, value in line.items()}
+
+
 _LINE: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.format_exc_info,
+    _without_keys,
 ]
 structlog.configure(
     processors=[
