@@ -78,7 +78,7 @@ _POOL = {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "
 if "DATABASE_URL" in os.environ:
     DATABASES = {"default": env.db_url("DATABASE_URL")}
 else:
-    DATABASES = {"default": {"ENGINE": "sonder_site.embedded", "NAME": "sonder"}}
+    DATABASES = {"default": {"ENGINE": "sonder_site.embedded", "NAME": "sonder", "VAR": SONDER_VAR}}
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), "pool": _POOL}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -12,7 +12,7 @@ from evaluation.performance.semantic import RAW, RECALL, exact, raw_top
 from evaluation.performance.timing import ROUNDS, Side, in_turns, mean
 from memory.models.sql import fetch
 from memory.search import Scope
-from memory.search.semantic import prepare_session, semantic
+from memory.search.semantic import semantic
 
 ACCOUNTS: Final = 5_000
 
@@ -35,7 +35,6 @@ def measure(bench: Bench) -> list[Finding]:
 def _account(bench: Bench, whose: str, scopes: list[Scope], at_most: float | None) -> list[Finding]:
     vectors = bench.tasks.vectors
     with transaction.atomic():
-        prepare_session()
         taken = in_turns(
             {
                 "raw": raw_top(bench),

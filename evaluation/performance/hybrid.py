@@ -10,7 +10,7 @@ from evaluation.performance.timing import Side, in_turns
 from memory.rules.fusion import reciprocal_rank_fusion
 from memory.search import find
 from memory.search.lexical import lexical
-from memory.search.semantic import prepare_session, semantic
+from memory.search.semantic import semantic
 from memory.search.terms import query_terms
 
 #: Multiples of the raw top 20 that fusion may take, by lessons.
@@ -19,8 +19,7 @@ BARS = {100_000: 3.0, 1_000_000: 4.0}
 
 def fused(bench: Bench, i: int) -> object:
     """Words read, 40 lessons by meaning, 40 by words, one order."""
-    prepare_session()
-    near = semantic(bench.space, bench.tasks.vectors[i], EVERYTHING, DEPTH)
+    near = semantic(bench.space, bench.tasks.vectors[i], EVERYTHING, DEPTH, ("active",))
     worded = lexical(query_terms(bench.tasks.texts[i]), EVERYTHING, DEPTH)
     by_meaning = {hit.lesson_id: place for place, hit in enumerate(near, start=1)}
     by_words = {hit.lesson_id: place for place, hit in enumerate(worded, start=1)}
@@ -31,7 +30,6 @@ def fused(bench: Bench, i: int) -> object:
 def speed(bench: Bench) -> list[Finding]:
     now = timezone.now()
     with transaction.atomic():
-        prepare_session()
         taken = in_turns(
             {
                 "raw": raw_top(bench),

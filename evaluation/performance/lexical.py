@@ -14,7 +14,6 @@ from evaluation.performance.finding import Bar, Finding, compared
 from evaluation.performance.timing import ROUNDS, Floats, Side, in_turns, mean, median_ms
 from memory.models.sql import fetch
 from memory.search.lexical import lexical
-from memory.search.semantic import prepare_session
 from memory.search.terms import Term, query_terms, tsquery
 
 K1: Final = 1.2
@@ -99,7 +98,6 @@ def speed(bench: Bench) -> list[Finding]:
     ).encode()
     alternatives = [" | ".join(tsquery(t.lexeme) for t in terms if t.column == "search") for terms in usual]
     with transaction.atomic():
-        prepare_session()
         taken = in_turns(
             {
                 "rank": Side(act=lambda i: cursor.execute(ranked, [alternatives[i]]).fetchall()),

@@ -18,7 +18,7 @@ from memory.embedding import Vectors
 from memory.models.sql import execute, fetch
 from memory.search import Scope
 from memory.search.details import read_halfvec
-from memory.search.semantic import EF_SEARCH, prepare_session, semantic, vector_literal
+from memory.search.semantic import EF_SEARCH, semantic, vector_literal
 
 RECALL = Bar(limit=0.95, at_least=True)
 SCANS = 5  # rounds of the full scan, which takes seconds
@@ -70,7 +70,6 @@ def recall(bench: Bench, what: str, scope: Scope = EVERYTHING, where: str = "acc
     truth = exact(bench, where)
     found = []
     with transaction.atomic():
-        prepare_session()
         for vector in bench.tasks.vectors[:ROUNDS]:
             hits = semantic(bench.space, vector, scope, TOP, ("active",))
             found.append(len(truth.top(vector) & {hit.lesson_id for hit in hits}) / TOP)
@@ -84,7 +83,6 @@ def speed(bench: Bench) -> list[Finding]:
         "both": ours(bench, states=tuple(EF_SEARCH)),
     }
     with transaction.atomic():
-        prepare_session()
         taken = in_turns(sides)
     return [
         compared(
@@ -124,7 +122,6 @@ def full_scan(bench: Bench) -> list[Finding]:
         return nsmallest(TOP, distances)
 
     with transaction.atomic():
-        prepare_session()
         index = in_turns({"ours": ours(bench)})["ours"]
     scanned = in_turns({"scan": Side(act=scan)}, rounds=SCANS, warm_up=1)["scan"]
     # At least 100 times at 100,000 lessons, where a scan takes long enough to matter.

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -17,13 +16,12 @@ from memory.rules.relevance import GateResult, Thresholds, gate, lexical_gate, s
 from memory.search.conflicts import Conflict, conflicts, losers
 from memory.search.details import details, vectors_of
 from memory.search.lexical import lexical
-from memory.search.semantic import prepare_session, semantic
+from memory.search.semantic import semantic
 from memory.search.support import task_support
 from memory.search.terms import query_terms
-from memory.search.types import Candidate, EmbeddedQuery, Found, LexicalHit, Ranked, Scope, SemanticHit
+from memory.search.types import Candidate, EmbeddedQuery, Found, Ranked, Scope
 
 QUARANTINED = "quarantined"
-Hit = TypeVar("Hit", SemanticHit, LexicalHit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,18 +90,12 @@ def list_depth(k: int) -> int:
 def _candidates(query: EmbeddedQuery, scope: Scope, k: int) -> tuple[list[Candidate], str]:
     """Every candidate, in the order of ids, and whether vectors had a part in finding them."""
     limit = list_depth(k)
-    prepare_session()
     terms = query_terms(query.text)
     near = semantic(query.space, query.vector, scope, limit) if query.space and query.vector is not None else []
-    scores = {hit.lesson_id: hit.score for hit in _contenders(lexical(terms, scope, limit), limit)}
-    ids = {*(hit.lesson_id for hit in _contenders(near, limit)), *scores}
+    scores = {hit.lesson_id: hit.score for hit in lexical(terms, scope, limit)}
+    ids = {*(hit.lesson_id for hit in near), *scores}
     # A store none of whose vectors is of this space is searched by words alone.
     return details(query, terms, ids, scores), "hybrid" if near else "lexical"
-
-
-def _contenders(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """Without the quarantined lessons beyond place `limit` of all: those would take nobody's place."""
-    return [hit for place, hit in enumerate(hits) if hit.state != QUARANTINED or place < limit]
 
 
 def _places(scores: Sequence[float | None], depth: int) -> dict[int, int]:

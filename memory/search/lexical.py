@@ -16,7 +16,7 @@ TOGETHER = 10  # lessons that share two words are found among ten times the budg
 
 
 def lexical(terms: list[Term], scope: Scope, limit: int) -> list[LexicalHit]:
-    """The best lessons of each state by summed idf, at most `limit` of each, best first.
+    """The best lessons in service by summed idf, at most `limit`, and the quarantined among as many best of all.
 
     Candidates have one of the rarest terms, or any two that are not too frequent; all terms count in the score. The
     index itself finds the two, so that of the many lessons with a common word only those are read that can rank. Words
@@ -34,9 +34,11 @@ def lexical(terms: list[Term], scope: Scope, limit: int) -> list[LexicalHit]:
             WHERE ({" OR ".join(matches)}) AND state IN ('active', 'quarantined') AND {account} {reviewed}
             LIMIT %(budget)s
         ), placed AS (
-            SELECT *, row_number() OVER (PARTITION BY state ORDER BY score DESC, words, id) AS place FROM scored
+            SELECT *, row_number() OVER best AS place, count(*) FILTER (WHERE state = 'active') OVER best AS in_service
+            FROM scored WINDOW best AS (ORDER BY score DESC, words, id)
         )
-        SELECT id, state, score FROM placed WHERE place <= %(limit)s ORDER BY score DESC, words, id
+        SELECT id, state, score FROM placed
+        WHERE CASE state WHEN 'active' THEN in_service ELSE place END <= %(limit)s ORDER BY place
     """
     rows = fetch(statement, {**values, "account": scope.account_id, "budget": budget, "limit": limit})
     return [LexicalHit(lesson_id=i, state=state, score=value) for i, state, value in rows]
@@ -46,13 +48,17 @@ def _expressions(terms: list[Term], budget: int) -> tuple[list[str], str, dict[s
     """SQL for what makes a lesson a candidate and for the sum of idf of the terms it has, with their parameters."""
     # One word is all that there is to go by: it may cost everything.
     alone = within_budget(terms, budget // ALONE if len(terms) > 1 else budget)
-    words = [tsquery(term.lexeme) for term in within_budget(terms, budget * TOGETHER) if term.column == "search"]
+    together = within_budget(terms, budget * TOGETHER)[len(alone) :]
     queries = {
-        "search": [*(tsquery(t.lexeme) for t in alone if t.column == "search"), *two_of(words)],
-        "identifiers": [tsquery(t.lexeme) for t in alone if t.column == "identifiers"],
+        column: [
+            *(tsquery(term.lexeme) for term in alone if term.column == column),
+            *two_of([tsquery(term.lexeme) for term in together if term.column == column]),
+        ]
+        for column in ("search", "identifiers")
     }
     values: dict[str, object] = {f"any_{column}": " | ".join(parts) for column, parts in queries.items()}
-    matches = [f"{column} @@ %(any_{column})s::tsquery" for column, parts in queries.items() if parts]
+    # In a subquery, where the planner does not look them up among ten thousand words: that takes it 0.2 ms.
+    matches = [f"{column} @@ (SELECT %(any_{column})s::tsquery)" for column, parts in queries.items() if parts]
     score = []
     for i, term in enumerate(terms):
         values[f"term{i}"], values[f"idf{i}"] = tsquery(term.lexeme), term.idf

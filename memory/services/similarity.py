@@ -40,15 +40,13 @@ def stored_claim(polarity: Mapping[str, int], anchors: Mapping[str, Sequence[str
 def near_lessons(vector: Vectors, account_id: UUID | None, space: EmbeddingSpace, at_least: float) -> list[Near]:
     """Lessons of one scope that wait, are served or are quarantined, with a cosine of `at_least`; nearest first.
 
-    All of them in a scope that is small enough to be compared one by one; else at most NEAREST of those that are
-    served, as many that are quarantined, and all that wait.
+    All of them in a scope that is small enough to be compared one by one; else at most NEAREST of those in service,
+    the quarantined among as many, and all that wait.
     """
     if is_small(Where(space=space, account_id=account_id)):
         cosines = _compared(vector, account_id, space, at_least, ("candidate", "active", "quarantined"))
     else:
-        with transaction.atomic():  # the index is searched as this transaction's settings say
-            prepare_session()
-            hits = semantic(space, vector, Scope(account_id=account_id, reviewed_only=False), NEAREST)
+        hits = semantic(space, vector, Scope(account_id=account_id, reviewed_only=False), NEAREST)
         cosines = {hit.lesson_id: hit.cosine for hit in hits if hit.cosine >= at_least}
         # No vector index has those that wait, and reviewers keep them few.
         cosines |= _compared(vector, account_id, space, at_least, ("candidate",))

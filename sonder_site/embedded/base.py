@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db.backends.postgresql import base
 
 from sonder_site.embedded.client import DatabaseClient
@@ -16,6 +15,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
     client_class = DatabaseClient
 
     def get_connection_params(self) -> dict[str, Any]:
-        address = ensure_running(Path(settings.SONDER_VAR))
+        address = ensure_running(Path(self.settings_dict["VAR"]))
         place = {"host": address.host, "port": address.port, "user": address.user}
         return super().get_connection_params() | place

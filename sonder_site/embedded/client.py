@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db.backends.postgresql import client
 
 from sonder_site.embedded import preflight
@@ -16,7 +15,7 @@ class DatabaseClient(client.DatabaseClient):
     def settings_to_cmd_args_env(
         cls, settings_dict: dict[str, Any], parameters: Iterable[str]
     ) -> tuple[list[str], dict[str, str] | None]:
-        address = ensure_running(Path(settings.SONDER_VAR))
+        address = ensure_running(Path(settings_dict["VAR"]))
         place = {"HOST": address.host, "PORT": address.port, "USER": address.user}
         arguments, environment = super().settings_to_cmd_args_env(settings_dict | place, list(parameters))
         return [str(preflight.programs() / "psql"), *arguments[1:]], environment

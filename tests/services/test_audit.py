@@ -1,6 +1,10 @@
 """Are the stored lessons fit to be there? What slipped in is told and asked about, and nothing is changed."""
 
+import json
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
 from django.test import override_settings
 
 from memory.models import EmbeddingSpace, Lesson, ReviewItem
@@ -151,3 +155,32 @@ def test_in_a_large_scope_duplicates_are_found_through_the_index(lesson, space) 
     place(lesson(GOOD), space, 0.99)
     place(lesson(TWIN), space, 0.99)
     assert len(look()["duplicate"]) == 1
+
+
+class TestTheCommand:
+    def run(self, *options: str) -> str:
+        out = StringIO()
+        call_command("audit", *options, stdout=out)
+        return out.getvalue()
+
+    def test_it_counts_tells_and_asks(self, lesson) -> None:
+        vague = lesson(VAGUE)
+        ReviewItem.objects.all().delete()
+        told = self.run()
+        assert f"vague  {vague.pk}  vague" in told
+        assert told.endswith("1 findings, 1 new questions.\n")
+        assert ReviewItem.objects.get().subject == vague.pk
+
+    def test_report_only_asks_nothing(self, lesson) -> None:
+        lesson(VAGUE)
+        ReviewItem.objects.all().delete()
+        assert self.run("--report-only").endswith("1 findings, 0 new questions.\n")
+        assert not ReviewItem.objects.exists()
+
+    def test_its_json_has_no_text(self, lesson) -> None:
+        vague, leak = lesson(VAGUE), bypassing_the_gates(SECRET)
+        told = self.run("--json")
+        report = json.loads(told)
+        assert report["counts"] == {"vague": 1, "private": 1}
+        assert {finding["lesson"] for finding in report["findings"]} == {str(vague.pk), str(leak.pk)}
+        assert [word for word in ("ghp_", "properly", "client") if word in told] == []

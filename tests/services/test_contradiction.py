@@ -15,6 +15,7 @@ from memory.search import Scope, embed_query, find
 from memory.services import contradiction, jobs, rejection
 from memory.services.contradiction import Detected
 from memory.services.credit import sweep
+from memory.tasks import maintenance_contradictions
 from tests.services.near import place, state_of
 from tests.services.play import make_callers, say, serve
 
@@ -289,3 +290,24 @@ class TestRetrieval:
         judge(dispute[0], "accepted")
         Lesson.objects.filter(pk=dispute[0].pk).update(state="quarantined")
         assert answer()[0] == [dispute[1].text]
+
+
+class TestTheJob:
+    def test_it_leaves_its_figures_and_where_it_ended(self, opposites) -> None:
+        maintenance_contradictions()
+        maintenance_contradictions()
+        first, second = JobRun.objects.filter(job=contradiction.JOB).order_by("pk")
+        assert (first.outcome, first.figures["raised"], second.figures["raised"]) == ("done", 1, 0)
+        assert second.figures["cursor"] == first.figures["cursor"]
+
+    def test_without_a_model_it_says_so_and_goes_on_afterwards_where_it_was(self, opposites, space) -> None:
+        maintenance_contradictions()
+        EmbeddingSpace.objects.update(is_active=False)
+        try:
+            maintenance_contradictions()
+        finally:
+            EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+        without = JobRun.objects.latest("pk")
+        assert (without.outcome, "reembed" in without.figures["unavailable"]) == ("done", True)
+        maintenance_contradictions()
+        assert JobRun.objects.latest("pk").figures["cursor"] == JobRun.objects.earliest("pk").figures["cursor"]

@@ -225,7 +225,11 @@ class TestTheCommand:
     def test_works_by_words_alone_while_the_model_is_away(
         self, command: Callable[..., str], space: EmbeddingSpace
     ) -> None:
-        EmbeddingSpace.objects.filter(pk=space.pk).update(model="another")
+        EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=False)
+        other = {
+            f.attname: getattr(space, f.attname) for f in EmbeddingSpace._meta.fields if f.name not in ("id", "model")
+        }
+        EmbeddingSpace.objects.create(**{**other, "model": "another", "is_active": True})
         told = json.loads(command("--json"))
         assert (told["embedded"], told["interactions"]) == (0, 5)
         assert "another" in told["note"]

@@ -1,16 +1,19 @@
 """Near duplicates become one lesson: by a plan that a person can read, without losing a row, and not for good."""
 
+import json
 import random
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
 from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
@@ -21,6 +24,7 @@ from memory.models import (
     Contradiction,
     EmbeddingSpace,
     Interaction,
+    JobRun,
     Lesson,
     LessonSourceSum,
     LessonStanding,
@@ -34,13 +38,14 @@ from memory.models import (
     UsageExemption,
 )
 from memory.models.sql import execute
-from memory.models.vocabulary import Exposure
+from memory.models.vocabulary import Exposure, TombstoneReason
 from memory.search import EmbeddedQuery
-from memory.services import applying, merging, pairs, pruning, rejection, retrieval
+from memory.services import applying, merging, pairs, pruning, rejection, retrieval, tombstone
 from memory.services import interaction as interactions
 from memory.services.applying import Exclusion
 from memory.services.credit import sweep
 from memory.services.standing import differences, rebuild_standings
+from memory.tasks import maintenance_prune_plan
 from tests.services.near import place, put, state_of, vector
 from tests.services.play import make_callers, random_cohort, say, serve
 
@@ -739,3 +744,90 @@ def in_threads(
         thread.join(timeout=120)
     assert not any(thread.is_alive() for thread in threads)
     return results, failures
+
+
+@pytest.mark.django_db
+class TestTheCommand:
+    def run(self, *options: str) -> str:
+        out = StringIO()
+        call_command("prune", *options, stdout=out)
+        return out.getvalue()
+
+    def test_it_tells_what_would_be_merged_and_changes_nothing(self, twins) -> None:
+        told = self.run()
+        assert told.startswith("1 lessons would be merged into 1. Nothing was changed")
+        assert all(text in told for text in (ONE, TWO))
+        assert Lesson.objects.count() == 2
+
+    def test_with_apply_it_merges(self, twins) -> None:
+        assert self.run("--apply") == "1 lessons were merged into 1.\n"
+        assert list(Lesson.objects.all()) == [twins[0]]
+        assert set(TrustEvent.objects.values_list("actor", flat=True)) == {"system"}
+
+    def test_as_json_it_tells_the_plan_and_what_became_of_it(self, twins) -> None:
+        dry, applied = json.loads(self.run("--json")), json.loads(self.run("--json", "--apply"))
+        assert (dry["applied"], dry["outcomes"], applied["applied"]) == (False, [], True)
+        assert dry["digest"] == applied["digest"]
+        assert applied["outcomes"][0]["pruned"] == [str(twins[1].pk)]
+        assert json.loads(self.run("--json", "--apply"))["clusters"] == []
+
+    def test_it_needs_an_account_where_lessons_have_one_and_takes_none_where_they_have_not(
+        self, twins, account
+    ) -> None:
+        for options, words in (((), None), (("--account", "acme"), "Leave --account out")):
+            if words:
+                with pytest.raises(CommandError, match=words):
+                    self.run(*options)
+        with override_settings(SONDER_LESSON_SCOPE="account"):
+            with pytest.raises(CommandError, match="say whose"):
+                self.run()
+            with pytest.raises(CommandError, match="no account 'nobody'"):
+                self.run("--account", "nobody")
+            assert self.run("--account", "acme").startswith("0 lessons")
+
+    def test_without_a_model_it_says_what_to_do(self, space) -> None:
+        EmbeddingSpace.objects.update(is_active=False)
+        try:
+            with pytest.raises(CommandError, match="reembed"):
+                self.run()
+        finally:
+            EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+
+
+@pytest.mark.django_db
+class TestTheJob:
+    def test_it_plans_and_merges_nothing(self, twins) -> None:
+        maintenance_prune_plan()
+        run = JobRun.objects.get(job="prune_plan")
+        assert (run.outcome, run.figures["plans"], run.figures["clusters"], run.figures["lessons"]) == ("done", 1, 1, 1)
+        assert Lesson.objects.count() == 2
+        assert pruning.current(None) == PrunePlan.objects.get()
+
+    def test_each_account_has_a_plan_of_its_own(self, lesson, space, account, rival_account) -> None:
+        for own in (account, rival_account):
+            for text in (ONE, TWO):
+                place(lesson(text, account_id=own.pk), space, 0.99)
+        maintenance_prune_plan()
+        assert JobRun.objects.get().figures["plans"] == 2
+        assert {plan.states["account"] for plan in PrunePlan.objects.all()} == {str(account.pk), str(rival_account.pk)}
+
+    def test_it_gives_tombstones_the_vectors_that_they_lack_and_forgets_what_is_too_old(self, twins, lesson) -> None:
+        old = lesson(OTHER)
+        vectors = list(old.lessonembedding_set.all())
+        old.lessonembedding_set.all().delete()
+        tombstone.write(old.pk, TombstoneReason.REJECTED_BY_REVIEWER)
+        old.lessonembedding_set.create(space=vectors[0].space, embedding=vectors[0].embedding)
+        PrunePlan.objects.create(digest="0" * 64, clusters=[], states={})
+        PrunePlan.objects.update(created_at=timezone.now() - timedelta(days=31))
+        maintenance_prune_plan()
+        figures = JobRun.objects.get().figures
+        assert (figures["tombstones_embedded"], figures["expired_plans"]) == (1, 1)
+
+    def test_without_a_model_it_says_so_and_does_not_fail(self, space) -> None:
+        EmbeddingSpace.objects.update(is_active=False)
+        try:
+            maintenance_prune_plan()
+        finally:
+            EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+        run = JobRun.objects.get()
+        assert (run.outcome, "reembed" in run.figures["unavailable"]) == ("done", True)

