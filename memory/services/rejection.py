@@ -87,7 +87,7 @@ def _held(lesson_id: UUID, states: tuple[LessonState, ...]) -> Lesson:
     if not account:
         raise NotFound("There is no such lesson.")
     lock_scope(account[0])
-    lesson = Lesson.objects.select_for_update().filter(pk=lesson_id).first()
+    lesson = Lesson.objects.select_for_update(no_key=True).filter(pk=lesson_id).first()
     if lesson is None:
         raise NotFound("There is no such lesson.")
     if lesson.state not in states:

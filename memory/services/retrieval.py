@@ -1,11 +1,14 @@
 """Handing out lessons: what was handed out is written in the same transaction as the answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.utils import timezone
 
 from memory import conf
 from memory.models import Account, Interaction, LessonUsage, TrustEvent
+from memory.models.sql import fetch
 from memory.models.vocabulary import Exposure, TrustEventKind
 from memory.rules.context import FencedLesson, fence
 from memory.search import EmbeddedQuery, Found, Retrieved, find
@@ -34,17 +37,25 @@ def hand_out(interaction: Interaction, account: Account, query: EmbeddedQuery, k
     now = timezone.now()
     rule = sampling(interaction.pk, interaction.task, now)
     found = find(query, search_scope(account), k, now, admits=rule.admits, withholds=rule.withholds)
-    shown = [FencedLesson(id=str(f.ranked.candidate.lesson_id), text=f.ranked.candidate.text) for f in found.chosen]
-    context, fitting = fence(shown, max_tokens=conf.current().context_tokens)
-    chosen = found.chosen[:fitting]
+    here = _hold([*found.chosen, *found.withheld, *found.controls])
+    shown = [f for f in found.chosen if f.ranked.candidate.lesson_id in here]
+    fenced = [FencedLesson(id=str(f.ranked.candidate.lesson_id), text=f.ranked.candidate.text) for f in shown]
+    context, fitting = fence(fenced, max_tokens=conf.current().context_tokens)
+    chosen = tuple(shown[:fitting])
     exposures = [(f, _exposure(f)) for f in chosen]
-    exposures += [(f, Exposure.WITHHELD_TRIAL) for f in found.withheld]
-    exposures += [(f, Exposure.WITHHELD_QUARANTINE) for f in found.controls]
+    exposures += [(f, Exposure.WITHHELD_TRIAL) for f in found.withheld if f.ranked.candidate.lesson_id in here]
+    exposures += [(f, Exposure.WITHHELD_QUARANTINE) for f in found.controls if f.ranked.candidate.lesson_id in here]
     LessonUsage.objects.bulk_create(
         _usage(interaction, f, exposure, rule.probability(f.ranked.candidate, exposure)) for f, exposure in exposures
     )
     _journal_first_probations(interaction, chosen)
     return HandedOut(lessons=chosen, context=context, mode=found.mode)
+
+
+def _hold(found: Sequence[Found]) -> set[UUID]:
+    """Keeps lessons from being merged or erased until the transaction ends; what has gone since is not among them."""
+    ids = [f.ranked.candidate.lesson_id for f in found]
+    return {pk for (pk,) in fetch("SELECT id FROM lesson WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [ids])}
 
 
 def _exposure(found: Found) -> Exposure:

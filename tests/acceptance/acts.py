@@ -23,6 +23,9 @@ from tests.http.calls import INTERACTIONS, LESSONS, RETRIEVE, report, start
 DISTILLATIONS = "/api/v1/distillations/"
 PREFERENCES = "/api/v1/preferences/"
 FACTS = "/api/v1/facts/"
+SESSIONS = "/api/v1/sessions/"
+TASKS = "/api/v1/tasks/"
+HEALTH = "/api/v1/health/"
 
 TIMEOUT = "Pass `timeout=30` to every `requests.get` call, because without it a dead peer blocks the worker forever."
 TIMEOUT_TASK = "pass a timeout to the requests.get call of the worker, so that no dead peer blocks it"

@@ -100,6 +100,20 @@ def test_evidence_source_delete_reaches_derived(
     assert ReviewItem.objects.filter(subject=first).exists()
     assert Preference.objects.get().text == "Mention the medlars, 2."
     assert [text for text in acts.recalled(agent, CLOCK_TASK) if "time_machine" in text]
+
+    acts.command("erase", "interaction", kept["served"], "--apply")  # its exposures are in the archive as well
+    assert acts.tables_naming(kept["served"]) == []
+    assert PruneArchive.objects.filter(lesson=second, kind="lesson").exists()
+
+    learned = acts.learn(agent, CURSOR)
+    lesson = acts.lesson_of(learned)
+    merge(
+        agent, lesson, CURSOR.replace("an open cursor keeps", "every open cursor is what keeps"), CURSOR_TASK, reviewer
+    )
+    acts.command("erase", "interaction", learned, "--apply")  # nothing but the archive has its lesson
+    assert acts.tables_with(CURSOR) == []
+    assert acts.tables_naming(learned, lesson.pk) == []
+    assert len(acts.recalled(agent, CURSOR_TASK)) == 1
     assert acts.command("doctor")["clean"]
 
 
@@ -123,8 +137,8 @@ def derive_everything(agent: Agent, governor: Agent, reviewer: Any, word: str, t
     second = rejection.supersede(first.pk, wording, reviewer=reviewer.pk, reason="clearer").lesson
     assert second is not None
     refine(governor, word)
-    merge(agent, second, second.text.replace(word, "pomegranate"), task, reviewer)
-    return {"interaction": interaction, "lessons": [str(first.pk), str(second.pk)]}
+    served = merge(agent, second, second.text.replace(word, "pomegranate"), task, reviewer)
+    return {"interaction": interaction, "lessons": [str(first.pk), str(second.pk)], "served": served}
 
 
 def refine(governor: Agent, word: str) -> None:
@@ -144,15 +158,21 @@ def refine(governor: Agent, word: str) -> None:
         assert answer.status_code == 201, answer.content
 
 
-def merge(agent: Agent, lesson: Lesson, longer: str, task: str, reviewer: Any) -> None:
-    """Prunes a lesson: an imported one that a reviewer knows, with more words for the same claim, takes its place."""
+def merge(agent: Agent, lesson: Lesson, longer: str, task: str, reviewer: Any) -> str:
+    """Prunes a lesson: an imported one that a reviewer knows, with more words for the same claim, takes its place.
+
+    Returns an interaction that was handed both.
+    """
     keeper = acts.imported(agent.account, longer)
     rejection.reject(keeper.pk, reviewer=reviewer.pk, reason="by mistake")
     rejection.restore(keeper.pk, reviewer=reviewer.pk, reason="it was right")
-    report(agent.client, start(agent.client, task)["id"], "accepted")
+    started = start(agent.client, task)
+    assert {str(lesson.pk), str(keeper.pk)} <= {found["id"] for found in started["lessons"]}
+    report(agent.client, started["id"], "accepted")
     acts.background()
     plan = pruning.make(pruning.scope(lesson.account_id))
     assert [str(pk) for pk in applying.apply(lesson.account_id, plan.digest)[0].pruned] == [str(lesson.pk)]
+    return str(started["id"])
 
 
 TOKENS = ("qx7vr2mzkd", "hw3tp9ynbc", "jk5fz8wgas")  # no model knows them: words alone find them

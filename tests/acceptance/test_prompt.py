@@ -44,6 +44,7 @@ def test_prompt_recall_is_fenced_as_data(agent: Agent, lesson_scope: str, name: 
     assert (lines[1], lines[-1], len(lines)) == ("<lessons>", "</lessons>", 5)
     assert MARKUP.findall(context) == []
     assert INVISIBLE.findall(context) == []
+    assert not set(context) & set("\u2039\u203a\uff1c\uff1e"), "no bracket that only looks like one"
     assert not re.search(r"```|\[/?INST\]", context)
     assert not re.search(r"^\s*(system|human|assistant|user)\s*:", context, re.MULTILINE | re.IGNORECASE)
     envelope = ElementTree.fromstring("\n".join(lines[1:]))

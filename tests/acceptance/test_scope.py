@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from memory import tasks
 from memory.models import Lesson, LessonEmbedding
 from memory.services import applying, pruning
 from memory.services.scoping import lesson_account
@@ -27,7 +26,9 @@ def write_everything(agent: Agent) -> str:
     interaction = acts.work(agent, f"{WISH} {TIMEOUT_TASK}", SECRET_WORD, project="rockets", session="talk-1")
     fact = {"project": "rockets", "key": "fuel", "text": f"The fuel of {SECRET_WORD} is hydrogen."}
     assert agent.client.post(acts.FACTS, fact, format="json").status_code == 201
-    tasks.credit_sweep()
+    todo = {"title": f"refuel {SECRET_WORD}", "detail": "before Monday", "project": "rockets"}
+    assert agent.client.post(acts.TASKS, todo, format="json").status_code == 201
+    acts.background()
     return interaction
 
 
@@ -36,7 +37,8 @@ def everything_read(agent: Agent, lesson: Lesson) -> str:
     told: list[Any] = [start(agent.client, f"{TIMEOUT_TASK}, {SECRET_WORD}", project="rockets", session="talk-1")]
     told += [acts.looked_up(agent, f"{TIMEOUT_TASK}, {SECRET_WORD}", project="rockets")]
     told += [acts.pages(agent, url) for url in (INTERACTIONS, OUTCOMES, LESSONS, acts.PREFERENCES, acts.FACTS)]
-    told += [acts.pages(agent, acts.DISTILLATIONS)]
+    told += [acts.pages(agent, url) for url in (acts.DISTILLATIONS, acts.SESSIONS, acts.TASKS)]
+    told += [agent.client.get(acts.HEALTH).json()]
     for part in ("", "evidence/", "history/", "neighbours/"):
         told.append(agent.client.get(f"{LESSONS}{lesson.pk}/{part}").json())
     return json.dumps(told)
@@ -50,7 +52,9 @@ def test_scope_cross_tenant_absent(agent: Agent, rival: Agent, lesson_scope: str
     lesson = acts.imported(agent.account, TIMEOUT)
     interaction = write_everything(agent)
     own, theirs = everything_read(agent, lesson), everything_read(rival, lesson)
-    for mark in (f"{SECRET_WORD} is hydrogen", WISH, interaction, '"response": "zanzibar"'):
+    for mark in (
+        f"{SECRET_WORD} is hydrogen", WISH, interaction, '"response": "zanzibar"', f"refuel {SECRET_WORD}",
+    ):  # fmt: skip
         assert mark in own
         assert mark not in theirs
     hidden = [interaction, str(agent.account.pk), agent.key.prefix]

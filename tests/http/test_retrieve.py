@@ -20,7 +20,7 @@ TASK = "make the worker survive a lost database connection"
 TEXT = "Wrap every database call of the worker in `retry_once()` so that a lost connection does not end it."
 SIMILAR = "Wrap every database call of the worker in `retry_once()` so that a lost connection does not end it early."
 OTHER = "Sort names with `sorted(names, key=str.casefold)` so that case does not decide."
-LOOK_UP_QUERIES = 12
+LOOK_UP_QUERIES = 11
 
 
 def look_up(agent: Agent, task: str = TASK, **fields: object) -> dict[str, Any]:
