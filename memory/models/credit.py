@@ -47,6 +47,9 @@ class Credit(models.Model):
                 fields=["account", "credit_seq"], name="credit_account_credit_seq_unique", nulls_distinct=False
             ),
         ]
+        # The newest credit where lessons are global. To the planner IS NULL is no equality: the unique index would be
+        # read from end to end.
+        indexes = [models.Index(fields=["-credit_seq"], name="credit_global_newest", condition=Q(account__isnull=True))]
 
     def __str__(self) -> str:
         return f"credit {self.credit_seq}"

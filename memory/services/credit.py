@@ -11,7 +11,6 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import DataError, IntegrityError, transaction
-from django.db.models import Max
 from django.db.models.functions import Now
 
 from memory.models import Credit, Interaction, LessonUsage, Outcome
@@ -107,7 +106,8 @@ def _first(interaction: Interaction, scope: UUID | None, decided: Outcome, usage
     digest = task_digest(interaction.task)
     before = sums.read(scope, decided.source, digest, [u.lesson_id for u in usages])
     n, losses = before.source
-    latest = Credit.objects.filter(scoped(scope)).aggregate(Max("credit_seq"))["credit_seq__max"] or 0
+    newest = Credit.objects.filter(scoped(scope)).order_by("-credit_seq")
+    latest = newest.values_list("credit_seq", flat=True).first() or 0
     row = Credit.objects.create(
         interaction=interaction,
         account_id=scope,

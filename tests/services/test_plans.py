@@ -42,6 +42,14 @@ class Store:
         return EmbeddedQuery(text=self.tasks.texts[i], space=self.space, vector=self.tasks.vectors[i])
 
 
+@pytest.fixture(autouse=True)
+def index_scans(db: None) -> Iterator[None]:
+    """On, as in a store; the other tests search exactly."""
+    execute("SET enable_indexscan = on")
+    yield
+    execute("SET enable_indexscan = off")
+
+
 @pytest.fixture(scope="module")
 def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Store]:
     """Committed once for all tests of this module, and removed after them with what PostgreSQL learned of it."""
