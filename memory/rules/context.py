@@ -39,8 +39,10 @@ class FencedLesson:
     text: str  # anything: it is treated as hostile
 
 
-def fence(lessons: Sequence[FencedLesson], *, max_tokens: int) -> tuple[str, int]:
-    """The block to paste into a prompt, and how many lessons it holds: the longest prefix within `max_tokens`.
+def fence(lessons: Sequence[FencedLesson], *, max_tokens: int) -> tuple[str, tuple[int, ...]]:
+    """The block to paste into a prompt, and the indexes of the lessons that it holds, in the order given.
+
+    A lesson that does not fit within `max_tokens` is left out; it does not keep shorter ones after it out.
 
     Each lesson is one line, `<lesson id="...">text</lesson>`. The text cannot close it: angle brackets and ampersands
     are escaped and lookalikes folded first. It cannot start a line either, so no role header or code fence takes
@@ -51,15 +53,17 @@ def fence(lessons: Sequence[FencedLesson], *, max_tokens: int) -> tuple[str, int
     """
     lines = [_PREAMBLE, _OPEN]
     size = len("\n".join([*lines, _CLOSE]).encode())
-    for lesson in lessons:
+    kept: list[int] = []
+    for i, lesson in enumerate(lessons):
         name = _inert(lesson.id).replace('"', "&quot;")
         line = f'<lesson id="{name}">{_inert(lesson.text)}</lesson>'
-        size += len(line.encode()) + 1
-        if _tokens(size) > max_tokens:
-            break
+        grown = size + len(line.encode()) + 1
+        if _tokens(grown) > max_tokens:
+            continue
+        size = grown
+        kept.append(i)
         lines.append(line)
-    count = len(lines) - 2
-    return ("\n".join([*lines, _CLOSE]), count) if count else ("", 0)
+    return ("\n".join([*lines, _CLOSE]), tuple(kept)) if kept else ("", ())
 
 
 def estimate_tokens(text: str) -> int:

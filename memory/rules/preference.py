@@ -12,6 +12,8 @@ from memory.rules.privacy import find_private
 from memory.rules.text import EmptyText, normalise
 
 MAX_WORDS: Final = 32
+MAX_CHARACTERS: Final = 400  # of one wish; longer is no sentence that a person means as a rule
+MAX_PER_TURN: Final = 5  # wishes kept of one turn; a list of hundreds is a document
 MAX_CONFIDENCE: Final = 0.95
 
 #: Openings that state a lasting wish, and what remains of the sentence once they are taken off.
@@ -99,6 +101,10 @@ _FILLER: Final = frozenset(
 )
 
 
+#: Openings that say what is not wanted: the opposite wish must not count as the same one said again.
+_AGAINST: Final = re.compile(r"\b(?:never|hate|dislike|don't|do\s+not|not)\b", re.IGNORECASE)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Extracted:
     """A preference as it was said."""
@@ -113,6 +119,10 @@ def extract(turn: str) -> tuple[Extracted, ...]:
     if _OVERRIDE.search(turn):
         return ()  # a turn that tries to change the rules has nothing to teach
     for sentence in _SENTENCE.split(turn):
+        if len(found) == MAX_PER_TURN:
+            break
+        if len(sentence) > MAX_CHARACTERS:
+            continue  # before any pattern reads it
         text = " ".join(sentence.split())
         if is_preference(text) and (key := key_of(text)):
             found.setdefault(key, Extracted(key=key, text=text))
@@ -122,7 +132,8 @@ def extract(turn: str) -> tuple[Extracted, ...]:
 def is_preference(sentence: str) -> bool:
     """Whether one sentence is a clear and lasting wish that is safe to keep."""
     return (
-        0 < len(sentence.split()) <= MAX_WORDS
+        len(sentence) <= MAX_CHARACTERS
+        and 0 < len(sentence.split()) <= MAX_WORDS
         and _OPENINGS.match(sentence) is not None
         and not sentence.rstrip().endswith("?")
         and not any(pattern.search(sentence) for pattern in (_BOUND, _OVERRIDE, _CODE, _QUOTED, _PATH))
@@ -131,12 +142,14 @@ def is_preference(sentence: str) -> bool:
 
 
 def key_of(sentence: str) -> str:
-    """Up to eight content words of the sentence, joined by hyphens; '' if it has none."""
+    """The content words joined by hyphens, after `not-` where something is not wanted; empty if there are none."""
     try:
         words = re.findall(r"\w+", normalise(sentence).replace("'", ""))
     except EmptyText:
         return ""
-    return "-".join(word for word in words if word not in _FILLER)[:100].rstrip("-")
+    about = "-".join(word for word in words if word not in _FILLER)
+    against = "not-" if about and _AGAINST.search(sentence) else ""
+    return (against + about)[:100].rstrip("-")
 
 
 def confidence(evidence: int) -> float:

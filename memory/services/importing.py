@@ -67,12 +67,12 @@ def read_lines(path: Path) -> Iterator[Line]:
                 continue
             try:
                 data = json.loads(raw)
-            except (json.JSONDecodeError, RecursionError):
+            except (ValueError, RecursionError):  # also a number of more digits than Python reads
                 raise Invalid.field(f"line {number}", "is not JSON.") from None
             text = data.get("text") if isinstance(data, dict) else None
             if not isinstance(text, str):
                 raise Invalid.field(f"line {number}", 'needs a "text" that is a string.')
-            yield Line(number=number, text=text, ref=str(data.get("id", ""))[:200])
+            yield Line(number=number, text=text, ref=clean(str(data.get("id", "")))[:200])
 
 
 def start_run(path: Path) -> ImportRun:

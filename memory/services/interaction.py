@@ -108,7 +108,7 @@ def current_preferences(account: Account, project: Project | None) -> list[Prefe
     """Enabled preferences that apply: global ones, and the project's."""
     scopes = ["global"] + ([f"project:{project.slug}"] if project else [])
     return list(
-        Preference.objects.filter(account=account, enabled=True, scope__in=scopes).order_by("scope", "key")[:50]
+        Preference.objects.filter(account=account, enabled=True, scope__in=scopes).order_by("-confidence", "-id")[:50]
     )
 
 

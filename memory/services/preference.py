@@ -24,7 +24,7 @@ MAX_EXPECTED = 2048
 def learn(interaction: Interaction) -> int:
     """Keeps the preferences that an interaction's task states; returns how many. Runs once, with the interaction."""
     found = extract(interaction.task)
-    for said in found:
+    for said in sorted(found, key=lambda said: said.key):  # in one order: two turns never wait for each other
         # The project that was named scopes the wish; without one it holds everywhere.
         scope = (
             f"project:{interaction.project.slug}" if interaction.project and interaction.project_explicit else "global"

@@ -40,8 +40,8 @@ def hand_out(interaction: Interaction, account: Account, query: EmbeddedQuery, k
     here = _hold([*found.chosen, *found.withheld, *found.controls])
     shown = [f for f in found.chosen if f.ranked.candidate.lesson_id in here]
     fenced = [FencedLesson(id=str(f.ranked.candidate.lesson_id), text=f.ranked.candidate.text) for f in shown]
-    context, fitting = fence(fenced, max_tokens=conf.current().context_tokens)
-    chosen = tuple(shown[:fitting])
+    context, kept = fence(fenced, max_tokens=conf.current().context_tokens)
+    chosen = tuple(shown[i] for i in kept)
     exposures = [(f, _exposure(f)) for f in chosen]
     exposures += [(f, Exposure.WITHHELD_TRIAL) for f in found.withheld if f.ranked.candidate.lesson_id in here]
     exposures += [(f, Exposure.WITHHELD_QUARANTINE) for f in found.controls if f.ranked.candidate.lesson_id in here]

@@ -17,8 +17,8 @@ hostile = st.text(
 
 
 def block_of(text, lesson_id="7"):
-    block, count = fence([FencedLesson(id=lesson_id, text=text)], max_tokens=PLENTY)
-    assert count == 1
+    block, kept = fence([FencedLesson(id=lesson_id, text=text)], max_tokens=PLENTY)
+    assert kept == (0,)
     return block
 
 
@@ -40,14 +40,14 @@ def test_the_preamble_says_that_the_notes_are_data():
 
 
 def test_no_lessons_give_no_block():
-    assert fence([], max_tokens=PLENTY) == ("", 0)
+    assert fence([], max_tokens=PLENTY) == ("", ())
 
 
 @given(texts=st.lists(st.tuples(hostile, hostile), min_size=1, max_size=4))
 def test_whatever_the_text_the_block_holds_only_the_delimiters_that_fence_wrote(texts):
-    block, count = fence([FencedLesson(id=i, text=t) for i, t in texts], max_tokens=PLENTY)
+    block, kept = fence([FencedLesson(id=i, text=t) for i, t in texts], max_tokens=PLENTY)
     lines = block.split("\n")
-    assert count == len(texts)
+    assert kept == tuple(range(len(texts)))
     assert lines[1] == "<lessons>"
     assert lines[-1] == "</lessons>"
     assert all(LINE.fullmatch(line) for line in lines[2:-1])
@@ -64,14 +64,19 @@ def test_whatever_the_text_no_invisible_character_is_left(text):
 
 
 @given(texts=st.lists(st.text(max_size=60), max_size=6), budget=st.integers(0, 250))
-def test_the_block_is_the_longest_prefix_within_the_budget(texts, budget):
+def test_the_block_keeps_within_the_budget_and_leaves_out_only_what_does_not_fit(texts, budget):
     lessons = [FencedLesson(id=str(i), text=t) for i, t in enumerate(texts)]
-    block, count = fence(lessons, max_tokens=budget)
+    block, kept = fence(lessons, max_tokens=budget)
     assert estimate_tokens(block) <= budget
-    assert fence(lessons[:count], max_tokens=PLENTY) == (block, count)
-    if count < len(lessons):
-        longer, _ = fence(lessons[: count + 1], max_tokens=PLENTY)
-        assert estimate_tokens(longer) > budget
+    assert fence([lessons[i] for i in kept], max_tokens=PLENTY)[0] == block
+    for i in set(range(len(lessons))) - set(kept):
+        before = [lessons[j] for j in kept if j < i]
+        assert estimate_tokens(fence([*before, lessons[i]], max_tokens=PLENTY)[0]) > budget
+
+
+def test_a_lesson_that_is_too_long_does_not_keep_the_others_out():
+    lessons = [FencedLesson(id=str(i), text="<" * 2000 if i == 0 else "Close the file.") for i in range(4)]
+    assert fence(lessons, max_tokens=500)[1] == (1, 2, 3)
 
 
 @pytest.mark.parametrize(

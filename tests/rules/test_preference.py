@@ -73,6 +73,26 @@ def test_the_same_wish_said_again_has_the_same_key() -> None:
     assert key_of("I prefer tabs over spaces.") == key_of("i PREFER tabs over spaces!") == "tabs-over-spaces"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Always use trailing commas.", "Never use trailing commas."),
+        ("I like dark mode.", "I hate dark mode."),
+        ("Always add comments.", "Do not ever add comments."),
+    ],
+)
+def test_the_opposite_wish_is_another_one(one: str, other: str) -> None:
+    assert key_of(one) != key_of(other)
+
+
+def test_a_wish_of_thousands_of_characters_is_none() -> None:
+    assert extract("I prefer " + "a" * 19_000) == ()
+
+
+def test_a_turn_of_hundreds_of_wishes_keeps_a_few() -> None:
+    assert len(extract(" ".join(f"I prefer thing{i} over that{i}." for i in range(600)))) == 5
+
+
 def test_confidence_grows_with_evidence_and_is_never_certain() -> None:
     assert [confidence(n) for n in (1, 2, 5, 10, 100)] == [0.5, 0.75, 0.9, 0.95, 0.95]
     with pytest.raises(ValueError, match="0 times"):
