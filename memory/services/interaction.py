@@ -107,9 +107,9 @@ def _refuse_reuse(account: Account, key: str) -> None:
 def current_preferences(account: Account, project: Project | None) -> list[Preference]:
     """Enabled preferences that apply: global ones, and the project's."""
     scopes = ["global"] + ([f"project:{project.slug}"] if project else [])
-    return list(
-        Preference.objects.filter(account=account, enabled=True, scope__in=scopes).order_by("-confidence", "-id")[:50]
-    )
+    found = Preference.objects.filter(account=account, enabled=True, scope__in=scopes)
+    surest = found.order_by("-confidence", "-id")[:50]  # newer first among equals: old ones do not crowd out a new one
+    return sorted(surest, key=lambda preference: (preference.scope, preference.key))
 
 
 def current_facts(account: Account, project: Project | None) -> list[Fact]:
