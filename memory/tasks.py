@@ -30,6 +30,7 @@ from memory.services import (
     tombstone,
 )
 from memory.services import credit as crediting
+from memory.services.erasure import sync_ledger
 
 log = structlog.get_logger(__name__)
 # A database that restarts comes back; everything else is a fault to be seen.
@@ -105,6 +106,7 @@ def maintenance_summaries() -> None:
 def maintenance_daily() -> None:
     """Band rates, expired idempotency records, and the clock where it is on."""
     with jobs.recorded("daily") as figures:
+        figures["erasures_added_to_the_ledger"] = sync_ledger()
         figures["expired_answers"] = idempotency.forget_expired()
         figures["retention"] = retention.apply_retention(timezone.now())
         figures["bands"] = bands.measure()

@@ -15,6 +15,7 @@ from memory.search.details import read_halfvec
 from memory.search.types import Scope
 
 SAMPLE = 200  # lessons
+READ = 3000  # rows that the sample is taken from: enough even where most are quarantined or of another space
 ENOUGH = 150  # fewer tell too little, and the fixed gate decides alone
 SEED = 42  # the same sample for every task and in every process
 _KEEP_SECONDS = 300.0
@@ -51,17 +52,20 @@ samples = _Samples()
 
 
 def _read(space: EmbeddingSpace, scope: Scope) -> Vectors:
-    """About SAMPLE vectors of active lessons, (n, dimension)."""
-    ((rows,),) = fetch("SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'lesson_embedding'::regclass")
-    account = "account_id IS NULL" if scope.account_id is None else "account_id = %(account)s"
-    # An account's own lessons may be few among many: the sample is then taken from all of its rows.
-    share = 100.0 if scope.account_id is not None else min(100.0, 100.0 * 1.5 * SAMPLE / max(rows, 1.0))
+    """The vectors of SAMPLE active lessons, (n, dimension), with the same work in a store of any size."""
+    within = f"space_id = '{space.pk}' AND state = 'active' AND account_id"
+    if scope.account_id is None:
+        ((rows,),) = fetch("SELECT greatest(reltuples, 1) FROM pg_class WHERE oid = 'lesson_embedding'::regclass")
+        share = min(100.0, 100.0 * READ / rows)  # percent
+        source = f"lesson_embedding TABLESAMPLE SYSTEM ({share}) REPEATABLE ({SEED}) WHERE {within} IS NULL"
+    else:  # an account's lessons may be few among many: its index finds them
+        source = f"lesson_embedding WHERE {within} = '{scope.account_id}' LIMIT {READ}"
+    # A hash decides who is in the sample, since neighbours in the table were often written together.
     found = fetch(
         f"""
-        SELECT halfvec_send(embedding) FROM lesson_embedding TABLESAMPLE BERNOULLI (%(share)s) REPEATABLE ({SEED})
-        WHERE space_id = %(space)s AND state = 'active' AND {account} LIMIT {SAMPLE}
-        """,
-        {"share": share, "space": space.pk, "account": scope.account_id},
+        SELECT halfvec_send(embedding) FROM (SELECT lesson_id, embedding FROM {source}) AS read
+        ORDER BY uuid_hash_extended(lesson_id, {SEED}) LIMIT {SAMPLE}
+        """
     )
     if not found:
         return np.empty((0, space.dimension), dtype=np.float32)

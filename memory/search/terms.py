@@ -67,13 +67,13 @@ statistics = _Statistics()
 def _read() -> Frequencies:
     listed = fetch(
         """
-        SELECT s.attname, e.lexeme, e.share
-        FROM pg_stats s, unnest(s.most_common_elems::text::text[], s.most_common_elem_freqs) AS e(lexeme, share)
-        WHERE s.schemaname = current_schema() AND s.tablename = 'lesson'
-            AND s.attname IN ('search', 'identifiers') AND e.lexeme IS NOT NULL
+        SELECT attname, most_common_elems::text::text[], most_common_elem_freqs FROM pg_stats
+        WHERE schemaname = current_schema() AND tablename = 'lesson' AND attname IN ('search', 'identifiers')
+            AND most_common_elems IS NOT NULL
         """
     )
-    shares = {(column, lexeme): share for column, lexeme, share in listed}
+    # Behind the shares of the words stand the lowest and the highest of them.
+    shares = {(column, word): share for column, words, own in listed for word, share in zip(words, own, strict=False)}
     ((rows,),) = fetch("SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'lesson'::regclass")
     return Frequencies(rows=rows, shares=shares, rarest=min(shares.values(), default=0.0))
 

@@ -1,6 +1,7 @@
 """What is erased is gone, with every copy; what did not come from it stays; nothing brings it back."""
 
 import json
+import threading
 from collections.abc import Callable
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from memory.models import (
 from memory.models.sql import execute, fetch
 from memory.rules.text import digest
 from memory.services.credit import credit
-from memory.services.erasure import erase, ledger_path, read_ledger
+from memory.services.erasure import erase, ledger_path, read_ledger, sync_ledger
 from memory.services.fact import Correction, NewFact, correct, record
 from memory.services.space import embed_pending
 from memory.services.standing import differences
@@ -236,6 +237,18 @@ class TestEveryErasure:
         assert SECRET not in json.dumps(row.counts) + ledger_path().read_text()
         assert [(kind, str(subject)) for kind, subject, _ in read_ledger()] == [("interaction", work["id"])]
 
+    def test_a_ledger_that_cannot_be_written_is_made_good_later(
+        self, agent: Agent, django_capture_on_commit_callbacks
+    ) -> None:
+        work = start(agent, "anything")
+        ledger_path().mkdir()
+        with django_capture_on_commit_callbacks(execute=True):
+            erase("interaction", UUID(work["id"]), account_id=None, actor="system")
+        assert ErasureRecord.objects.exists()
+        ledger_path().rmdir()
+        assert (sync_ledger(), sync_ledger()) == (1, 0)
+        assert [str(subject) for _, subject, _ in read_ledger()] == [work["id"]]
+
     def test_another_accounts_record_does_not_exist_for_the_caller(self, agent: Agent, rival: Agent) -> None:
         work = start(agent, "anything")
         for kind in ("interaction", "account", "project", "fact", "lesson"):
@@ -259,3 +272,63 @@ class TestEveryErasure:
         found = start(agent, TASK.format(1))["lessons"]
         assert [f["id"] for f in found] == [str(kept.pk)]
         assert set(LessonEmbedding.objects.values_list("lesson_id", flat=True)) == {kept.pk}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestARace:
+    def test_a_lesson_handed_out_while_it_is_erased_leaves_no_copy(self, space, agent: Agent, lesson: Callable) -> None:
+        bad = lesson(TEXT)
+        holding, found = threading.Event(), threading.Event()
+        answers: list[dict] = []
+
+        def hand_out() -> None:
+            with transaction.atomic():
+                answers.append(start(agent, TASK.format(1)))
+                found.set()
+                holding.wait(10)
+            connection.close()
+
+        rival = threading.Thread(target=hand_out)
+        rival.start()
+        assert found.wait(30)
+
+        def erase_it() -> None:
+            erase("lesson", bad.pk, account_id=None, actor="system")
+            connection.close()
+
+        eraser = threading.Thread(target=erase_it)
+        eraser.start()
+        eraser.join(1)
+        assert eraser.is_alive(), "the erasure waits for whoever hands the lesson out"
+        holding.set()
+        rival.join(30)
+        eraser.join(30)
+        assert [handed["id"] for handed in answers[0]["lessons"]] == [str(bad.pk)]
+        assert Interaction.objects.get().retrieved_context == ""
+        assert gone(bad.pk) == []
+
+    def test_outcomes_that_land_meanwhile_are_refused_or_erased(self, space, agent: Agent) -> None:
+        works = [start(agent, f"task {n}")["id"] for n in range(12)]
+        statuses: list[int] = []
+
+        def report_all(signal: str) -> None:
+            for work in works:
+                address = f"/api/v1/interactions/{work}/outcomes/"
+                statuses.append(agent.client.post(address, {"signal": signal}, format="json").status_code)
+            connection.close()
+
+        def erase_all() -> None:
+            for work in works:
+                erase("interaction", UUID(work), account_id=None, actor="system")
+            connection.close()
+
+        threads = [threading.Thread(target=report_all, args=(signal,)) for signal in ("used", "failed")]
+        threads.append(threading.Thread(target=erase_all))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert set(statuses) <= {200, 201, 404}
+        assert not Interaction.objects.exists()
+        assert not Outcome.objects.exists()
+        assert differences() == []

@@ -19,7 +19,7 @@ from memory.models.sql import execute, fetch
 from memory.search import EmbeddedQuery, Scope, find
 from memory.search.lexical import lexical
 from memory.search.semantic import EF_SEARCH, semantic
-from memory.search.support import samples
+from memory.search.support import SAMPLE, samples
 from memory.search.terms import query_terms, statistics
 from memory.services.credit import credit
 from memory.services.space import INDEXED_STATES, build_indexes, index_name, open_first_space
@@ -223,6 +223,28 @@ def test_one_word_that_more_lessons_have_than_the_budget_allows_reads_none(store
     assert having > 100
     terms = query_terms(word)
     assert explained(lambda: lexical(terms, GLOBAL, 40)) == []
+
+
+def sampled(store: Store, scope: Scope) -> str:
+    """How the lessons are read that tell whether a task is of the store's kind."""
+    samples.forget()
+    return only(explained(lambda: samples.get(store.space, scope)), "uuid_hash_extended").plan
+
+
+def test_the_sample_of_a_store_reads_a_few_of_its_pages(store: Store):
+    plan = sampled(store, GLOBAL)
+    assert "Sample Scan on lesson_embedding" in plan
+    assert "Sampling: system" in plan
+    assert len(samples.get(store.space, GLOBAL)) == SAMPLE
+
+
+def test_the_sample_of_an_account_is_found_through_its_index(store: Store, account: Account):
+    _give(account, 30)
+    scope = Scope(account_id=account.pk, reviewed_only=False)
+    plan = sampled(store, scope)
+    assert "lesson_embedding_scope" in plan
+    assert "Seq Scan" not in plan
+    assert len(samples.get(store.space, scope)) == 30
 
 
 LARGE = (

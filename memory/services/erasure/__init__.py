@@ -4,6 +4,6 @@ Rejecting a value is another verb (see ``rejection``): there the lesson leaves r
 Here nothing remembers. A dry run does all of it and takes it back, so its counts are exact.
 """
 
-from memory.services.erasure.run import KINDS, Erased, erase, ledger_path, read_ledger
+from memory.services.erasure.run import KINDS, Erased, erase, ledger_path, missing_from_ledger, read_ledger, sync_ledger
 
-__all__ = ["KINDS", "Erased", "erase", "ledger_path", "read_ledger"]
+__all__ = ["KINDS", "Erased", "erase", "ledger_path", "missing_from_ledger", "read_ledger", "sync_ledger"]

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from uuid import UUID
 
 from memory.models.sql import fetch
-from memory.services.erasure.rows import delete, forget_answers, forget_subjects
+from memory.services.erasure.rows import delete, forget_answers, forget_subjects, hold
 
 
 def erase_fact(subject: UUID, counts: Counter[str]) -> None:
@@ -27,6 +27,7 @@ def erase_facts(ids: Collection[UUID], counts: Counter[str]) -> None:
         [list(ids)],
     )
     every = [pk for (pk,) in rows]
+    hold("fact", every)
     forget_answers(counts, every)
     forget_subjects(counts, every)
     delete(counts, "fact", "id = ANY(%s)", every)

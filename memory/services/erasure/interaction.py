@@ -5,14 +5,14 @@ from collections.abc import Collection
 from decimal import Decimal
 from uuid import UUID
 
-from memory.models import Credit, Interaction, Lesson, LessonUsage
+from memory.models import Credit, Interaction, Lesson, LessonUsage, Preference
 from memory.models.sql import execute, fetch
 from memory.services import quarantine, sums
 from memory.services.credit import contribution
 from memory.services.erasure.archive import forget_archived_rows
 from memory.services.erasure.lesson import erase_lessons, learned_from
 from memory.services.erasure.preference import erase_preferences
-from memory.services.erasure.rows import delete, forget_answers, forget_subjects, scrub_journals
+from memory.services.erasure.rows import delete, forget_answers, forget_subjects, hold, scrub_journals
 from memory.services.evidence import Occasion
 
 BATCH = 500
@@ -31,6 +31,8 @@ def erase_interactions(ids: Collection[UUID], counts: Counter[str]) -> None:
 
 
 def _batch(ids: list[UUID], counts: Counter[str]) -> None:
+    hold("interaction", ids)
+    hold("preference", Preference.objects.filter(source_interaction__in=ids).values_list("pk", flat=True))
     erase_lessons(learned_from(ids), counts)
     touched = _take_back(ids)
     _forget_answers(ids, counts)

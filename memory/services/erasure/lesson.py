@@ -9,7 +9,7 @@ from memory.models.sql import execute, fetch
 from memory.services import sums
 from memory.services.credit import contribution
 from memory.services.erasure.archive import archived_lessons, forget_plans
-from memory.services.erasure.rows import delete, forget_answers, forget_subjects, scrub_names
+from memory.services.erasure.rows import delete, forget_answers, forget_subjects, hold, scrub_names
 
 SUMS = ("lesson_sum", "lesson_source_sum", "lesson_task_sum", "lesson_pair_sum", "withheld_sum")
 
@@ -23,7 +23,9 @@ def erase_lessons(ids: Collection[UUID], counts: Counter[str]) -> None:
     """Lessons with everything derived: later wordings, vectors, exposures, tombstones, journals, contexts."""
     if not ids:
         return
+    hold("lesson", ids)  # before the wordings: one that is being made from these is waited for
     family = _with_wordings(ids)
+    hold("lesson", family)
     _forget_contexts(family, counts)
     _take_out_of_sums(family)
     usages = "usage_id IN (SELECT id FROM lesson_usage WHERE lesson_id = ANY(%s))"

@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Collection
 from uuid import UUID
 
-from memory.models.sql import execute
+from memory.models.sql import execute, fetch
+
+
+def hold(table: str, ids: Collection[UUID]) -> None:
+    """Waits for whoever hands these rows out, judges or changes them, and keeps others away until they are gone.
+
+    Comes before any look for copies: what a rival writes while an erasure looks would stay behind. Rows go in the
+    order of their ids, here and wherever several are held.
+    """
+    fetch(f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(ids)])
 
 
 def delete(counts: Counter[str], table: str, where: str, values: Collection[UUID] | Collection[str]) -> None:

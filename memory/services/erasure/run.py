@@ -1,15 +1,16 @@
 """The transaction around an erasure, its record, and the ledger outside the database."""
 
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
+import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from memory import conf
 from memory.errors import Invalid, NotFound
@@ -22,6 +23,7 @@ from memory.services.erasure.fact import erase_fact
 from memory.services.scoping import lesson_account
 from memory.services.standing import lock_all
 
+log = structlog.get_logger(__name__)
 Counts = Counter[str]  # rows gone, by table
 
 
@@ -102,11 +104,39 @@ def _lesson_exists(subject: UUID, account_id: UUID | None) -> bool:
 def _after(record: ErasureRecord) -> None:
     """Once it is committed: caches forget, and the ledger outside the database learns of it."""
     samples.forget()
+    try:
+        _append([record])
+    except OSError as error:
+        # The row is gone and its record stands; the daily job writes the line.
+        log.warning("erasure_ledger_unwritable", reason=str(error), path=str(ledger_path()))
+
+
+def missing_from_ledger() -> list[ErasureRecord]:
+    """Erasures that the database records and the ledger does not know, oldest first. Raises OSError."""
+    known = {(kind, subject) for kind, subject, _ in read_ledger()}
+    records = ErasureRecord.objects.order_by("id")
+    return [record for record in records if (record.kind, record.subject) not in known]
+
+
+def sync_ledger() -> int:
+    """Appends what the ledger lacks, after a crash or a full disk; returns how many lines. Raises OSError."""
+    waiting = missing_from_ledger()
+    if waiting:
+        _append(waiting)
+    return len(waiting)
+
+
+def _append(records: Sequence[ErasureRecord]) -> None:
     path = ledger_path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    line = {"kind": record.kind, "subject": str(record.subject), "at": timezone.now().isoformat()}
+    lines = [
+        json.dumps({"kind": record.kind, "subject": str(record.subject), "at": record.created_at.isoformat()}) + "\n"
+        for record in records
+    ]
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write("".join(lines))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def ledger_path() -> Path:
