@@ -36,7 +36,7 @@ lint: setup ## ruff and mypy
 	@$(BIN)/mypy .
 
 bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
-	@$(BIN)/python manage.py evaluate performance $(ARGS)
+	@$(BIN)/python -m evaluation.performance $(ARGS)
 
 reliability: setup ## kill the worker 200 times in the middle of its work (KILLS=n)
 	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py

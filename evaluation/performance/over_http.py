@@ -138,7 +138,7 @@ def speed(bench: Bench) -> list[Finding]:
             "one retrieval over HTTP, usage written",
             ours=taken["first"],
             floor=taken["both"],
-            against="embedding + the same SQL by psycopg",
+            against="embedding + replay of its SQL by psycopg",
             at_most=1.25 if bench.judged else None,
         ),
         compared(
@@ -146,7 +146,7 @@ def speed(bench: Bench) -> list[Finding]:
             "the same for a task that was asked before",
             ours=taken["again"],
             floor=taken["sql"],
-            against="the same SQL by psycopg",
+            against="replay of its SQL by psycopg",
         ),
         Finding(lessons=bench.lessons, what=f"retrievals, {CLIENTS} clients", result=mean(rate), unit="per second"),
     ]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from evaluation.performance import accounts, credit, hybrid, lexical, over_http, semantic
@@ -91,7 +90,7 @@ def run(only: Collection[str]) -> None:
             findings += step.act(lambda doing: progress.update(task, description=f"making a store: {doing}"))
             progress.advance(task)
     report = page(findings, describe())
-    Console().print(Markdown(report))
+    Console().print(report, markup=False, highlight=False, soft_wrap=True)
     if not only:
         REPORT.parent.mkdir(exist_ok=True)
         REPORT.write_text(report, encoding="utf-8")

@@ -179,6 +179,7 @@ class TestTimeZones:
         self, agent: Agent, zone: str, late: bool, settings: Any
     ) -> None:
         settings.SONDER_RETAIN_TEXTS_DAYS = 30
+        settings.SONDER_PROBATION_SHARE = 0.5  # the most there is: forty tasks without one would be chance 1 in 2**40
         age = timedelta(minutes=1 if late else -1)
         lesson = acts.imported(agent.account, TIMEOUT)
         for attempt in range(5):
@@ -199,7 +200,7 @@ class TestTimeZones:
         assert Interaction.objects.get(pk=first["id"]).response == (None if late else "the answer")
         replayed = agent.client.post(INTERACTIONS, {"task": "x"}, **key)
         assert (replayed.status_code == 409) is late, "the key is too old to replay, or replays"
-        on_probation = [n for n in range(60) if acts.recalled(agent, f"{TIMEOUT_TASK}, case {n}")]
+        on_probation = [n for n in range(40) if acts.recalled(agent, f"{TIMEOUT_TASK}, case {n}")]
         assert bool(on_probation) is late
         assert quarantine.lift_by_clock(now, 24.0) == int(late)
         assert Lesson.objects.get(pk=lesson.pk).state == ("active" if late else "quarantined")
