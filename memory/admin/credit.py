@@ -52,10 +52,16 @@ class LessonSumsAdmin(ReadOnlyAdmin):
     id_columns: ClassVar[tuple[str, ...]] = ("lesson",)
 
 
-@admin.register(LessonSum, WithheldSum)
+@admin.register(LessonSum)
 class LessonTotalAdmin(LessonSumsAdmin):
     list_display = ("lesson_id", link("lesson"), "o", "e")
     list_filter = ("lesson__state",)
+
+
+@admin.register(WithheldSum)
+class WithheldSumAdmin(LessonSumsAdmin):
+    list_display = ("exposure", link("lesson"), "n", "o", "e")
+    list_filter = ("exposure", "lesson__state")
 
 
 @admin.register(LessonSourceSum)

@@ -11,7 +11,9 @@ from memory.models.base import SHA256, at_least, between, matches, one_of, sum_f
 from memory.models.interaction import Interaction, Outcome
 from memory.models.lesson import Lesson
 from memory.models.scope import Account
-from memory.models.vocabulary import OutcomeSource
+from memory.models.vocabulary import COHORT, Exposure, OutcomeSource
+
+WITHHELD = [(word, label) for word, label in Exposure.choices if word not in COHORT]
 
 
 class Credit(models.Model):
@@ -172,14 +174,24 @@ class LessonPairSum(models.Model):
 
 
 class WithheldSum(models.Model):
-    """Losses observed and expected over the interactions that withheld this lesson (sources of weight above 0)."""
+    """Interactions that withheld this lesson, by why: how many, and their losses observed and expected.
 
-    lesson = models.OneToOneField(Lesson, models.CASCADE, primary_key=True)
+    Judges of weight above 0 only.
+    """
+
+    lesson = models.ForeignKey(Lesson, models.CASCADE, db_index=False)
+    exposure = models.CharField(max_length=20, choices=WITHHELD)
+    n = models.BigIntegerField()
     o = sum_field()
     e = sum_field()
 
     class Meta:
         db_table = "withheld_sum"
+        constraints = [
+            _unique("withheld_sum", "lesson", "exposure"),
+            one_of("withheld_sum", "exposure", (word for word, _ in WITHHELD)),
+            at_least("withheld_sum", "n", 0),
+        ]
 
     def __str__(self) -> str:
-        return f"without {self.lesson}: {self.o} of {self.e}"
+        return f"without {self.lesson}: {self.o} of {self.n}, {self.e} expected"

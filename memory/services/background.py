@@ -1,7 +1,7 @@
 """What was to be expected: the loss of a row if its lesson did nothing, with the sums as they stand today."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,14 @@ from memory.models.sql import fetch
 from memory.rules import expectation
 from memory.rules.expectation import Expectation, Tally
 from memory.services.evidence import Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withheld:
+    """Interactions that were to go without a lesson."""
+
+    n: int  # interactions
+    tally: Tally  # losses, observed and expected
 
 
 class Background:
@@ -21,14 +29,14 @@ class Background:
         self.own_task: dict[tuple[UUID, str], Tally] = {}
         self.lesson: dict[UUID, Tally] = {}
         self.pair: dict[tuple[UUID, UUID], Tally] = {}
-        self.withheld: dict[UUID, Tally] = {}
+        self.withheld: dict[UUID, dict[str, Withheld]] = {}  # by exposure
         self.cohort: dict[UUID, list[UUID]] = {}
 
     @classmethod
-    def read(cls, account_id: UUID | None, rows: Mapping[UUID, Sequence[Row]]) -> "Background":
+    def read(cls, account_id: UUID | None, lessons: Iterable[UUID], rows: Mapping[UUID, Sequence[Row]]) -> "Background":
         """A constant number of reads, each by index, whatever the size of the tables."""
         self = cls()
-        ids = list(rows)
+        ids = list(lessons)
         digests = list({row.task_digest for own in rows.values() for row in own})
         interactions = list({row.interaction for own in rows.values() for row in own})
         same, scope = ("account_id IS NULL", []) if account_id is None else ("account_id = %s", [account_id])
@@ -55,10 +63,9 @@ class Background:
         self.lesson = {i: _tally(o, e) for i, o, e in fetch(total, [peers])}
         pair = "SELECT lesson_id, other_id, o, e FROM lesson_pair_sum WHERE lesson_id = ANY(%s) AND other_id = ANY(%s)"
         self.pair = {(a, b): _tally(o, e) for a, b, o, e in fetch(f"{pair} UNION {pair}", [ids, peers, peers, ids])}
-        self.withheld = {
-            i: _tally(o, e)
-            for i, o, e in fetch("SELECT lesson_id, o, e FROM withheld_sum WHERE lesson_id = ANY(%s)", [ids])
-        }
+        held = "SELECT lesson_id, exposure, n, o, e FROM withheld_sum WHERE lesson_id = ANY(%s)"
+        for lesson, exposure, n, o, e in fetch(held, [ids]):
+            self.withheld.setdefault(lesson, {})[exposure] = Withheld(n=n, tally=_tally(o, e))
         return self
 
     def expected(self, lesson: UUID, row: Row) -> Expectation:
@@ -71,7 +78,7 @@ class Background:
             n=n - own_n,
             task=task.without(self.own_task.get((lesson, row.task_digest), Tally())),
             peers=[self._without(lesson, peer) for peer in self.cohort.get(row.interaction, ()) if peer != lesson],
-            niche=self.withheld.get(lesson, Tally()),
+            niche=self._niche(lesson),
         )
 
     def with_cohort(self, row: Row) -> Row:
@@ -81,6 +88,10 @@ class Background:
     def _without(self, lesson: UUID, peer: UUID) -> Tally:
         key = (lesson, peer) if lesson < peer else (peer, lesson)
         return self.lesson.get(peer, Tally()).without(self.pair.get(key, Tally()))
+
+    def _niche(self, lesson: UUID) -> Tally:
+        held = self.withheld.get(lesson, {}).values()
+        return _tally(sum(w.tally.observed for w in held), sum(w.tally.expected for w in held))
 
 
 def _tally(o: Any, e: Any) -> Tally:

@@ -175,7 +175,9 @@ def contribution(row: Credit, outcome: Outcome, usages: Sequence[LessonUsage]) -
         b=row.b,
         cohort=_cohort(usages),
         withheld=tuple(
-            (u.lesson_id, u.expected_loss) for u in usages if u.exposure not in COHORT and u.expected_loss is not None
+            (u.lesson_id, u.exposure, u.expected_loss)
+            for u in usages
+            if u.exposure not in COHORT and u.expected_loss is not None
         ),
     )
 

@@ -53,10 +53,10 @@ SUMS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
         "GROUP BY 1, 2",
     ),
     "withheld_sum": (
-        ("lesson_id",),
-        ("o", "e"),
-        f"SELECT u.lesson_id, sum(c.y), sum(u.expected_loss) FROM {_USAGE} "
-        "WHERE u.exposure NOT IN ('served', 'probation') AND c.weight > 0 GROUP BY 1",
+        ("lesson_id", "exposure"),
+        ("n", "o", "e"),
+        f"SELECT u.lesson_id, u.exposure, count(*), sum(c.y), sum(u.expected_loss) FROM {_USAGE} "
+        "WHERE u.exposure NOT IN ('served', 'probation') AND c.weight > 0 GROUP BY 1, 2",
     ),
 }
 

@@ -26,7 +26,7 @@ class Contribution:
     reward: Decimal
     b: Decimal  # the source's loss rate before this interaction
     cohort: tuple[UUID, ...]  # lessons handed out
-    withheld: tuple[tuple[UUID, Decimal], ...]  # lessons held back, with the expected loss stored for each
+    withheld: tuple[tuple[UUID, str, Decimal], ...]  # lessons held back, why, and the expected loss stored for each
 
 
 def _add(table: str, key: Sequence[str], values: Sequence[str], rows: list[tuple[Any, ...]]) -> None:
@@ -77,17 +77,32 @@ def _each(c: Contribution, change: Callable[[str, Sequence[str], Sequence[str], 
     if w > 0:  # what weighs nothing leaves no row in a weighted sum
         change("lesson_sum", ("lesson_id",), ("o", "e"), [(lesson, w * y, w * c.b) for lesson in c.cohort])
         change("lesson_pair_sum", ("lesson_id", "other_id"), ("o", "e"), [(a, b, w * y, w * c.b) for a, b in pairs])
-        change("withheld_sum", ("lesson_id",), ("o", "e"), [(lesson, y, e) for lesson, e in c.withheld])
+        held = [(lesson, exposure, 1, y, e) for lesson, exposure, e in c.withheld]
+        change("withheld_sum", ("lesson_id", "exposure"), ("n", "o", "e"), held)
 
 
 def _forget_empty(c: Contribution) -> None:
-    """Deletes what is empty: each interaction adds to `e`, so a sum of none is one whose `e` is 0."""
-    lessons = [*c.cohort, *(i for i, _ in c.withheld)]
-    execute("DELETE FROM source_sum WHERE n = 0 AND source = %s", [c.source])
-    execute("DELETE FROM task_sum WHERE e = 0 AND task_digest = %s", [c.task_digest])
-    execute("DELETE FROM lesson_source_sum WHERE n = 0 AND lesson_id = ANY(%s)", [lessons])
-    for table in ("lesson_sum", "lesson_task_sum", "lesson_pair_sum", "withheld_sum"):
-        execute(f"DELETE FROM {table} WHERE e = 0 AND lesson_id = ANY(%s)", [lessons])
+    """Deletes what is empty: each interaction adds to `e`, so a sum of none is one whose `e` is 0.
+
+    Looks only where something was taken back, each by its whole key: the tables may be large.
+    """
+    cohort, held = list(c.cohort), [lesson for lesson, _, _ in c.withheld]
+    same, scope = _same(c.account_id)
+    for table, empty, params in (
+        ("source_sum", f"n = 0 AND {same} AND source = %s", [*scope, c.source]),
+        ("task_sum", f"e = 0 AND {same} AND task_digest = %s", [*scope, c.task_digest]),
+        ("lesson_source_sum", "n = 0 AND lesson_id = ANY(%s) AND source = %s", [cohort, c.source]),
+        ("lesson_task_sum", "e = 0 AND lesson_id = ANY(%s) AND task_digest = %s", [cohort, c.task_digest]),
+        ("lesson_sum", "e = 0 AND lesson_id = ANY(%s)", [cohort]),
+        ("lesson_pair_sum", "e = 0 AND lesson_id = ANY(%s) AND other_id = ANY(%s)", [cohort, cohort]),
+        ("withheld_sum", "n = 0 AND lesson_id = ANY(%s)", [held]),
+    ):
+        execute(f"DELETE FROM {table} WHERE {empty}", params)
+
+
+def _same(account_id: UUID | None) -> tuple[str, list[UUID]]:
+    """Where a sum is of this scope. IS NOT DISTINCT FROM would say the same and use no index."""
+    return ("account_id IS NULL", []) if account_id is None else ("account_id = %s", [account_id])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +139,7 @@ def _tally(row: Sequence[Any]) -> Tally:
 def read(account_id: UUID | None, source: str, task_digest: str, lessons: Iterable[UUID]) -> Sums:
     """The sums that the expected loss of each lesson in one interaction is made of."""
     ids = list(lessons)
-    # IS NOT DISTINCT FROM would say the same and use no index.
-    same, scope = ("account_id IS NULL", []) if account_id is None else ("account_id = %s", [account_id])
+    same, scope = _same(account_id)
     by_source = fetch(f"SELECT n, losses FROM source_sum WHERE {same} AND source = %s", [*scope, source])
     by_task = fetch(f"SELECT o, e FROM task_sum WHERE {same} AND task_digest = %s", [*scope, task_digest])
     own = "WHERE lesson_id = ANY(%s)"
@@ -149,5 +163,8 @@ def read(account_id: UUID | None, source: str, task_digest: str, lessons: Iterab
                 f"SELECT lesson_id, o, e FROM lesson_task_sum {own} AND task_digest = %s", [ids, task_digest]
             )
         },
-        withheld={r[0]: _tally(r[1:]) for r in fetch(f"SELECT lesson_id, o, e FROM withheld_sum {own}", [ids])},
+        withheld={
+            r[0]: _tally(r[1:])
+            for r in fetch(f"SELECT lesson_id, sum(o), sum(e) FROM withheld_sum {own} GROUP BY 1", [ids])
+        },
     )

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from memory import conf
-from memory.models.sql import fetch
+from memory.models.vocabulary import Exposure
 from memory.rules.expectation import Expectation
 from memory.rules.ledger import (
     LedgerConstants,
@@ -22,10 +22,12 @@ from memory.rules.ledger import (
     step,
 )
 from memory.rules.probation import probation_evidence
-from memory.services.background import Background
+from memory.services.background import Background, Withheld
 from memory.services.evidence import Assessment, Occasion, Record, Row, records, rows_of
 from memory.services.weights import source_weights
 
+# Why a lesson was withheld, as evidence calls it.
+CONTROLS = {Exposure.WITHHELD_TRIAL.value: "coin", Exposure.WITHHELD_QUARANTINE.value: "quarantine"}
 OCCASIONS = ("loss", "occasion")  # gates that only make sense when something has just been credited
 
 
@@ -56,19 +58,13 @@ class TrialPolicy:
     ) -> list[tuple[Record, Assessment]]:
         ids = sorted(set(lessons))
         rows = rows_of(ids, self.sources, self.constants.window)
-        background = Background.read(account_id, rows)
-        controls = _controls(ids)
+        background = Background.read(account_id, ids, rows)
         return [
-            (
-                record,
-                self._judge(record, background, controls.get(record.lesson, {}), (occasions or {}).get(record.lesson)),
-            )
+            (record, self._judge(record, background, (occasions or {}).get(record.lesson)))
             for record in records(ids, self.sources, rows)
         ]
 
-    def _judge(
-        self, record: Record, background: Background, controls: dict[str, Any], occasion: Occasion | None
-    ) -> Assessment:
+    def _judge(self, record: Record, background: Background, occasion: Occasion | None) -> Assessment:
         record = replace(record, rows=tuple(background.with_cohort(row) for row in record.rows))
         expected = {row.interaction: background.expected(record.lesson, row) for row in record.rows}
         ledger = replay(
@@ -104,7 +100,11 @@ class TrialPolicy:
             s=ledger.s,
             d=self._probation(record),
             on_trial=on_trial(ledger, released, self.constants) and not (quarantined or decision.entered),
-            evidence={**self._evidence(record, ledger, expected, controls), "gates": gates},
+            evidence={
+                **self._evidence(record, ledger, expected),
+                "without_it": _controls(background.withheld.get(record.lesson, {})),
+                "gates": gates,
+            },
         )
 
     def _probation(self, record: Record) -> float:
@@ -124,9 +124,7 @@ class TrialPolicy:
             if row.expected is not None
         )
 
-    def _evidence(
-        self, record: Record, ledger: LedgerResult, expected: Mapping[UUID, Expectation], controls: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _evidence(self, record: Record, ledger: LedgerResult, expected: Mapping[UUID, Expectation]) -> dict[str, Any]:
         """Everything the decision knew; the rows are those of the most incriminating stretch, newest first."""
         by_interaction = {row.interaction: row for row in record.rows}
         points = ledger.stretch or ledger.points
@@ -144,7 +142,6 @@ class TrialPolicy:
                 "n": len(points),
                 "expected": math.fsum(point.row.expected for point in points),
             },
-            "without_it": controls,
             "rows": [
                 _row_as_json(by_interaction[point.row.interaction], expected[point.row.interaction], point.s)
                 for point in reversed(points)
@@ -186,17 +183,9 @@ def _row_as_json(row: Row, e: Expectation, s: float) -> dict[str, Any]:
     }
 
 
-def _controls(lessons: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-    """What happened without each lesson: withheld rows that count, by why it was withheld."""
-    found: dict[UUID, dict[str, Any]] = {}
-    for lesson, exposure, n, lost, expected in fetch(
-        """
-        SELECT lesson_id, exposure, count(*), sum((reward < 0)::int), sum(expected_loss)
-        FROM lesson_usage WHERE lesson_id = ANY(%s) AND exposure IN ('withheld_trial', 'withheld_quarantine')
-            AND weight > 0 GROUP BY lesson_id, exposure
-        """,
-        [list(lessons)],
-    ):
-        kind = "coin" if exposure == "withheld_trial" else "quarantine"
-        found.setdefault(lesson, {})[kind] = {"lost": lost, "n": n, "expected": float(expected)}
-    return found
+def _controls(withheld: Mapping[str, Withheld]) -> dict[str, dict[str, Any]]:
+    """What happened without the lesson, by why it was withheld."""
+    return {
+        CONTROLS[exposure]: {"lost": int(held.tally.observed), "n": held.n, "expected": float(held.tally.expected)}
+        for exposure, held in withheld.items()
+    }

@@ -190,7 +190,7 @@ MINIMAL: dict[str, Row] = {
     "lesson_source_sum": {"lesson_id": new("lesson"), "source": "caller", "n": 0, "losses": 0, "reward": 0},
     "lesson_task_sum": {"lesson_id": new("lesson"), "task_digest": digest, "o": 0, "e": 0},
     "lesson_pair_sum": {"lesson_id": new("lesson"), "other_id": new("lesson"), "o": 0, "e": 0},
-    "withheld_sum": {"lesson_id": new("lesson"), "o": 0, "e": 0},
+    "withheld_sum": {"lesson_id": new("lesson"), "exposure": "withheld_trial", "n": 0, "o": 0, "e": 0},
     "lesson_standing": {
         "lesson_id": new("lesson"),
         "policy": "reference",

@@ -74,6 +74,8 @@ class TestSums(Tables, Checks, Uniques):
         words("lesson_source_sum", "source", *SOURCES),
         at_least("lesson_source_sum", "n", 0),
         at_least("lesson_source_sum", "losses", 0),
+        words("withheld_sum", "exposure", "withheld_trial", "withheld_quarantine"),
+        at_least("withheld_sum", "n", 0),
         Check(
             name="lesson_pair_sum_ordered",
             table="lesson_pair_sum",
@@ -128,6 +130,12 @@ class TestSums(Tables, Checks, Uniques):
             table="lesson_pair_sum",
             key=("lesson_id", "other_id"),
             passes=[{"lesson_id": new("lesson", id=SMALL)}, {"other_id": new("lesson")}],
+        ),
+        Unique(
+            name="withheld_sum_key_unique",
+            table="withheld_sum",
+            key=("lesson_id", "exposure"),
+            passes=[{"lesson_id": new("lesson")}, {"exposure": "withheld_quarantine"}],
         ),
     ]
 

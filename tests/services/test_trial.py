@@ -8,10 +8,11 @@ import pytest
 from django.test import override_settings
 
 from memory.models import Account, Lesson, LessonStanding, LessonTombstone, LessonUsage, TrustEvent
-from memory.models.sql import execute
+from memory.models.sql import execute, fetch
 from memory.models.vocabulary import Exposure
 from memory.services.caller import Caller
 from memory.services.credit import credit, sweep
+from memory.services.policies import policy
 from memory.services.standing import differences, rebuild_standings, rebuild_sums
 from tests.plain_trial import WEIGHT, Plain
 from tests.services.play import make_callers, make_lessons, say, serve
@@ -143,6 +144,46 @@ def test_wins_without_it_confirm_the_quarantine(account, callers) -> None:
     control(account, callers["caller"], lesson, "used", 10, start=100)
     assert lesson.state == "quarantined"
     assert LessonStanding.objects.get().evidence["without_it"]["quarantine"]["lost"] == 0
+
+
+def test_what_happened_without_it_is_counted_by_why_it_was_left_out(account, callers) -> None:
+    (lesson,) = make_lessons(1)
+    control(account, callers["caller"], lesson, "failed", 3)
+    control(account, callers["unknown"], lesson, "failed", 2)  # weighs nothing
+    work = serve(account, "task 9", [], [lesson])
+    LessonUsage.objects.filter(interaction=work).update(exposure=Exposure.WITHHELD_TRIAL.value)
+    say(callers["machine"], work.pk, "used")
+    credit(work.pk)
+    without = LessonStanding.objects.get().evidence["without_it"]
+    assert {kind: (told["lost"], told["n"]) for kind, told in without.items()} == {"quarantine": (3, 3), "coin": (0, 1)}
+    say(callers["machine"], work.pk, "retracted")
+    credit(work.pk)
+    assert set(LessonStanding.objects.get().evidence["without_it"]) == {"quarantine"}
+    assert differences() == []
+
+
+def exposures_read() -> int:
+    """Rows of the exposure log that this transaction has read so far."""
+    (row,) = fetch(
+        "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables "
+        "WHERE relname = 'lesson_usage'"
+    )
+    return row[0]
+
+
+def test_an_evaluation_reads_as_many_rows_of_a_long_record_as_of_a_short_one(account, callers) -> None:
+    execute("SET LOCAL enable_indexscan = on")
+    execute("SET LOCAL enable_seqscan = off")
+    (lesson,) = make_lessons(1)
+    read = []
+    with override_settings(SONDER_LEDGER_WINDOW=8):
+        for more in (10, 40):
+            lose(account, callers["caller"], lesson, more, start=100 * more, signal="used")
+            control(account, callers["caller"], lesson, "used", more, start=100 * more)
+            before = exposures_read()
+            policy().assess([lesson.pk], None)
+            read.append(exposures_read() - before)
+    assert read[0] == read[1] <= 8 * 2, "the ledger's rows and their cohorts"
 
 
 def test_wins_on_probation_widen_the_sample_and_finally_free_the_lesson(account, callers) -> None:
