@@ -49,9 +49,13 @@ class Credit(models.Model):
                 fields=["account", "credit_seq"], name="credit_account_credit_seq_unique", nulls_distinct=False
             ),
         ]
-        # The newest credit where lessons are global. To the planner IS NULL is no equality: the unique index would be
-        # read from end to end.
-        indexes = [models.Index(fields=["-credit_seq"], name="credit_global_newest", condition=Q(account__isnull=True))]
+        indexes = [
+            # The newest credit where lessons are global. To the planner IS NULL is no equality: the unique index would
+            # be read from end to end.
+            models.Index(fields=["-credit_seq"], name="credit_global_newest", condition=Q(account__isnull=True)),
+            # When an outcome is erased, PostgreSQL looks for what still refers to it.
+            models.Index(fields=["outcome"], name="credit_deciding_outcome", condition=Q(outcome__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"credit {self.credit_seq}"

@@ -71,13 +71,19 @@ class LessonUsage(Recorded):
                 violation_error_message="a credited exposure that was withheld has an expected loss.",
             ),
         ]
-        # A lesson's evidence, newest first: the only rows that a trust decision reads.
         indexes = [
+            # A lesson's evidence, newest first: the only rows that a trust decision reads.
             models.Index(
                 fields=["lesson", "-credit_seq"],
                 name="lesson_usage_evidence",
                 condition=Q(exposure__in=COHORT) & Q(weight__gt=0),
-            )
+            ),
+            # When an outcome is erased, PostgreSQL looks for what still refers to it.
+            models.Index(
+                fields=["credited_outcome"],
+                name="lesson_usage_credited_outcome",
+                condition=Q(credited_outcome__isnull=False),
+            ),
         ]
 
         triggers = [

@@ -1,6 +1,6 @@
 """Rebuilding what can be rebuilt: the sums from stored rows, then the standings from the sums. Moves no state."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,39 +15,40 @@ from memory.services.policies import policy
 from memory.services.scoping import lock_scope
 
 # Each sum as the query that computes it from `credit` and `lesson_usage`: (key columns, value columns, statement).
-_SCORED = "credit c JOIN outcome x ON x.id = c.outcome_id"
+_CREDITS = "FROM credit c"
+_SCORED = f"{_CREDITS} JOIN outcome x ON x.id = c.outcome_id"
 _USAGE = f"{_SCORED} JOIN lesson_usage u ON u.interaction_id = c.interaction_id"
 _COHORT = f"{_USAGE} WHERE u.exposure IN ('served', 'probation')"
 SUMS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "source_sum": (
         ("account_id", "source"),
         ("n", "losses"),
-        f"SELECT c.account_id, c.source, count(*), sum(c.y) FROM {_SCORED} GROUP BY 1, 2",
+        f"SELECT c.account_id, c.source, count(*), sum(c.y) {_SCORED} GROUP BY 1, 2",
     ),
     "task_sum": (
         ("account_id", "task_digest"),
         ("o", "e"),
-        f"SELECT c.account_id, c.task_digest, sum(c.y), sum(c.b) FROM {_SCORED} GROUP BY 1, 2",
+        f"SELECT c.account_id, c.task_digest, sum(c.y), sum(c.b) {_SCORED} GROUP BY 1, 2",
     ),
     "lesson_sum": (
         ("lesson_id",),
         ("o", "e"),
-        f"SELECT u.lesson_id, sum(c.weight * c.y), sum(c.weight * c.b) FROM {_COHORT} AND c.weight > 0 GROUP BY 1",
+        f"SELECT u.lesson_id, sum(c.weight * c.y), sum(c.weight * c.b) {_COHORT} AND c.weight > 0 GROUP BY 1",
     ),
     "lesson_source_sum": (
         ("lesson_id", "source"),
         ("n", "losses", "reward"),
-        f"SELECT u.lesson_id, c.source, count(*), sum(c.y), sum(x.reward) FROM {_COHORT} GROUP BY 1, 2",
+        f"SELECT u.lesson_id, c.source, count(*), sum(c.y), sum(x.reward) {_COHORT} GROUP BY 1, 2",
     ),
     "lesson_task_sum": (
         ("lesson_id", "task_digest"),
         ("o", "e"),
-        f"SELECT u.lesson_id, c.task_digest, sum(c.y), sum(c.b) FROM {_COHORT} GROUP BY 1, 2",
+        f"SELECT u.lesson_id, c.task_digest, sum(c.y), sum(c.b) {_COHORT} GROUP BY 1, 2",
     ),
     "lesson_pair_sum": (
         ("lesson_id", "other_id"),
         ("o", "e"),
-        f"SELECT u.lesson_id, v.lesson_id, sum(c.weight * c.y), sum(c.weight * c.b) FROM {_USAGE} "
+        f"SELECT u.lesson_id, v.lesson_id, sum(c.weight * c.y), sum(c.weight * c.b) {_USAGE} "
         "JOIN lesson_usage v ON v.interaction_id = c.interaction_id AND v.lesson_id > u.lesson_id "
         "WHERE u.exposure IN ('served', 'probation') AND v.exposure IN ('served', 'probation') AND c.weight > 0 "
         "GROUP BY 1, 2",
@@ -55,9 +56,14 @@ SUMS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "withheld_sum": (
         ("lesson_id", "exposure"),
         ("n", "o", "e"),
-        f"SELECT u.lesson_id, u.exposure, count(*), sum(c.y), sum(u.expected_loss) FROM {_USAGE} "
+        f"SELECT u.lesson_id, u.exposure, count(*), sum(c.y), sum(u.expected_loss) {_USAGE} "
         "WHERE u.exposure NOT IN ('served', 'probation') AND c.weight > 0 GROUP BY 1, 2",
     ),
+}
+# The same for some interactions alone.
+_SUMS_OF = {
+    table: (key, values, statement.replace(_CREDITS, "FROM (SELECT * FROM credit WHERE interaction_id = ANY(%s)) c"))
+    for table, (key, values, statement) in SUMS.items()
 }
 
 
@@ -100,6 +106,28 @@ def _difference(table: str, row: tuple[Any, ...], keys: int, values: int) -> Dif
         running=None if running[0] is None else tuple(map(str, running)),
         rebuilt=None if rebuilt[0] is None else tuple(map(str, rebuilt)),
     )
+
+
+def subtract(interactions: Collection[UUID]) -> None:
+    """Takes interactions out of every sum, all at once; a sum whose interactions are all gone leaves no row behind.
+
+    Runs under `lock_all`, while their rows are still there.
+    """
+    ids = list(interactions)
+    for table, (key, values, statement) in _SUMS_OF.items():
+        gone = f"({statement}) AS gone({', '.join((*key, *values))})"
+        same = " AND ".join(_same(k) for k in key)
+        moved = ", ".join(f"{v} = t.{v} - gone.{v}" for v in values)
+        execute(f"UPDATE {table} t SET {moved} FROM {gone} WHERE {same}", [ids])
+        empty = "n" if "n" in values else "e"  # each interaction adds to it
+        execute(f"DELETE FROM {table} t USING {gone} WHERE {same} AND t.{empty} = 0", [ids])
+
+
+def _same(column: str) -> str:
+    """A key column equal on both sides, in words that an index can answer."""
+    if column == "account_id":
+        return "(t.account_id = gone.account_id OR t.account_id IS NULL AND gone.account_id IS NULL)"
+    return f"t.{column} = gone.{column}"
 
 
 def lock_all() -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from memory.errors import NotFound
 from memory.models import (
@@ -25,6 +26,7 @@ from memory.models import (
     LessonUsage,
     Outcome,
     Preference,
+    Project,
     ReviewItem,
     TrustEvent,
 )
@@ -176,6 +178,74 @@ class TestALesson:
         erase("lesson", lesson.pk, account_id=None, actor="system")
         row = LessonDistillation.objects.get()
         assert (row.state, row.lesson, Interaction.objects.count()) == ("cancelled", None, 1)
+
+    def test_has_those_judged_again_that_were_handed_out_beside_it(self, account) -> None:
+        callers, (gone_one, companion, apart) = make_callers(account), make_lessons(3)
+        for n in range(5):
+            work = serve(account, f"task {n}", [gone_one, companion])
+            say(callers["caller"], work.pk, "failed")
+            credit(work.pk)
+        alone = serve(account, "task 9", [apart])
+        say(callers["caller"], alone.pk, "failed")
+        credit(alone.pk)
+        before = dict(LessonStanding.objects.values_list("lesson_id", "version"))
+        erase("lesson", gone_one.pk, account_id=None, actor="system")
+        after = LessonStanding.objects.in_bulk()
+        assert {row["cohort"] for row in after[companion.pk].evidence["rows"]} == {1}
+        assert after[companion.pk].evidence["epoch"]["share"] == 5
+        assert after[apart.pk].version == before[apart.pk], "nothing of its evidence moved"
+        assert differences() == []
+
+
+def statements_to_erase(kind: str, subject: UUID) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        erase(kind, subject, account_id=None, actor="system")
+    return len(captured)
+
+
+class TestTheCost:
+    def test_of_a_lesson_is_as_many_statements_however_often_it_was_handed_out(self, account) -> None:
+        callers, lessons, taken = make_callers(account), make_lessons(3), []
+        for lesson, times in zip(lessons[:2], (3, 30), strict=True):
+            for n in range(times):
+                work = serve(account, f"task {n}", [lesson, lessons[2]])
+                say(callers["caller"], work.pk, "used")
+                credit(work.pk)
+            taken.append(statements_to_erase("lesson", lesson.pk))
+        assert taken[0] == taken[1]
+
+    def test_of_many_interactions_is_as_many_statements_as_of_few(self, account) -> None:
+        callers, lessons, taken = make_callers(account), make_lessons(3), []
+        for slug, times in (("few", 3), ("many", 30)):
+            project = Project.objects.create(account=account, slug=slug, name=slug)
+            for n in range(times):
+                work = serve(account, f"task {n}", lessons[:2], lessons[2:])
+                Interaction.objects.filter(pk=work.pk).update(project=project)
+                say(callers["caller"], work.pk, "used" if n % 2 else "failed")
+                credit(work.pk)
+            taken.append(statements_to_erase("project", project.pk))
+        assert taken[0] == taken[1]
+        assert differences() == []
+        assert not fetch("SELECT 1 FROM lesson_task_sum UNION ALL SELECT 1 FROM withheld_sum"), "no empty sum stays"
+
+    def test_of_a_row_is_no_search_for_what_refers_to_it(self) -> None:
+        """PostgreSQL looks for references to each row that goes; without an index it reads the whole table for each."""
+        few = ("account", "api_key", "auth_user", "embedding_space")  # one at a time, or never
+        unindexed = fetch(
+            """
+            SELECT c.conrelid::regclass::text, a.attname FROM pg_constraint c
+                JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+            WHERE c.contype = 'f' AND c.connamespace = 'public'::regnamespace
+                AND NOT c.confrelid::regclass::text = ANY(%s) AND NOT EXISTS (
+                    SELECT 1 FROM pg_index i
+                    WHERE i.indrelid = c.conrelid AND i.indkey[0] = c.conkey[1]
+                        AND coalesce(pg_get_expr(indpred, indrelid), format('(%%I IS NOT NULL)', a.attname))
+                            = format('(%%I IS NOT NULL)', a.attname)
+                )
+            """,
+            [list(few)],
+        )
+        assert unindexed == []
 
 
 class TestAFact:

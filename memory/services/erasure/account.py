@@ -6,6 +6,7 @@ from uuid import UUID
 
 from memory.models import Fact, Interaction, Project, Session, Task
 from memory.models.sql import execute, fetch
+from memory.services.erasure.companions import evaluate
 from memory.services.erasure.fact import erase_facts
 from memory.services.erasure.interaction import erase_interactions, of_project
 from memory.services.erasure.lesson import erase_lessons, of_account
@@ -39,7 +40,7 @@ def erase_account(subject: UUID, counts: Counter[str]) -> None:
     for project in Project.objects.filter(account_id=subject).values_list("pk", flat=True):
         erase_project(project, counts)
     erase_interactions(list(Interaction.objects.filter(account_id=subject).values_list("pk", flat=True)), counts)
-    erase_lessons(of_account(subject), counts)
+    evaluate(erase_lessons(of_account(subject), counts))
     _erase_tasks(list(Task.objects.filter(account_id=subject).values_list("pk", flat=True)), counts)
     erase_preferences([pk for (pk,) in fetch("SELECT id FROM preference WHERE account_id = %s", [subject])], counts)
     sessions = list(Session.objects.filter(account_id=subject).values_list("pk", flat=True))

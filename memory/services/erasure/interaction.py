@@ -2,18 +2,16 @@
 
 from collections import Counter
 from collections.abc import Collection
-from decimal import Decimal
 from uuid import UUID
 
-from memory.models import Credit, Interaction, Lesson, LessonUsage, Preference
+from memory.models import Interaction, Preference
 from memory.models.sql import execute, fetch
-from memory.services import quarantine, sums
-from memory.services.credit import contribution
 from memory.services.erasure.archive import forget_archived_rows
+from memory.services.erasure.companions import Touched, evaluate
 from memory.services.erasure.lesson import erase_lessons, learned_from
 from memory.services.erasure.preference import erase_preferences
 from memory.services.erasure.rows import delete, forget_answers, forget_subjects, hold, scrub_journals
-from memory.services.evidence import Occasion
+from memory.services.standing import subtract
 
 BATCH = 500
 
@@ -26,15 +24,19 @@ def erase_interaction(subject: UUID, counts: Counter[str]) -> None:
 def erase_interactions(ids: Collection[UUID], counts: Counter[str]) -> None:
     """Interactions, batch by batch, with the lessons learned from them and every trace in journals and summaries."""
     waiting = sorted(ids)
+    touched: Touched = set()
     for start in range(0, len(waiting), BATCH):
-        _batch(waiting[start : start + BATCH], counts)
+        touched |= _batch(waiting[start : start + BATCH], counts)
+    evaluate(touched)
 
 
-def _batch(ids: list[UUID], counts: Counter[str]) -> None:
+def _batch(ids: list[UUID], counts: Counter[str]) -> Touched:
+    """Erases some; returns the lessons whose evidence moved."""
     hold("interaction", ids)
     hold("preference", Preference.objects.filter(source_interaction__in=ids).values_list("pk", flat=True))
-    erase_lessons(learned_from(ids), counts)
-    touched = _take_back(ids)
+    touched = erase_lessons(learned_from(ids), counts)
+    touched |= _judged_in(ids)
+    subtract(ids)
     _forget_answers(ids, counts)
     delete(counts, "lesson_tombstone", "source_interaction = ANY(%s)", ids)
     delete(counts, "lesson_distillation", "interaction_id = ANY(%s)", ids)
@@ -49,18 +51,17 @@ def _batch(ids: list[UUID], counts: Counter[str]) -> None:
     forget_archived_rows(ids, counts)
     scrub_journals(counts, ids)
     delete(counts, "interaction", "id = ANY(%s)", ids)
-    _evaluate(touched)
-
-
-def _take_back(ids: list[UUID]) -> dict[UUID | None, set[UUID]]:
-    """Takes the interactions out of every sum; returns the lessons concerned by scope."""
-    touched: dict[UUID | None, set[UUID]] = {}
-    for row in Credit.objects.filter(pk__in=ids).select_related("outcome").order_by("credit_seq"):
-        usages = list(LessonUsage.objects.filter(interaction_id=row.pk).order_by("lesson_id"))
-        if row.outcome is not None:
-            sums.take_back(contribution(row, row.outcome, usages))
-        touched.setdefault(row.account_id, set()).update(u.lesson_id for u in usages)
     return touched
+
+
+def _judged_in(ids: list[UUID]) -> Touched:
+    """The lessons that have a credited exposure in these interactions."""
+    rows = fetch(
+        "SELECT DISTINCT c.account_id, u.lesson_id FROM credit c JOIN lesson_usage u USING (interaction_id) "
+        "WHERE interaction_id = ANY(%s)",
+        [ids],
+    )
+    return {(account_id, lesson) for account_id, lesson in rows}
 
 
 def _forget_answers(ids: list[UUID], counts: Counter[str]) -> None:
@@ -91,14 +92,6 @@ def _forget_summaries(ids: list[UUID], counts: Counter[str]) -> None:
         "WHERE id = ANY(%s) AND (summary <> '' OR title <> '' OR summarized_through_id IS NOT NULL)",
         [sessions],
     )
-
-
-def _evaluate(touched: dict[UUID | None, set[UUID]]) -> None:
-    """Standings without the erased rows. What was quarantined because of them may go free, as after a correction."""
-    for account_id, lessons in touched.items():
-        alive = Lesson.objects.filter(pk__in=lessons).values_list("pk", flat=True)
-        occasion = Occasion(exposure="served", weight=Decimal(0), loss=None, weight_before=Decimal(1))
-        quarantine.evaluate(dict.fromkeys(alive, occasion), account_id)
 
 
 def of_project(project_id: UUID) -> list[UUID]:

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Collection
 from uuid import UUID
 
-from memory.models import Credit, Lesson, LessonTombstone, LessonUsage
+from memory.models import Lesson, LessonTombstone
 from memory.models.sql import execute, fetch
-from memory.services import sums
-from memory.services.credit import contribution
 from memory.services.erasure.archive import archived_lessons, forget_plans
+from memory.services.erasure.companions import Touched, companions, evaluate
 from memory.services.erasure.rows import delete, forget_answers, forget_subjects, hold, scrub_names
 
 SUMS = ("lesson_sum", "lesson_source_sum", "lesson_task_sum", "lesson_pair_sum", "withheld_sum")
@@ -16,18 +15,22 @@ SUMS = ("lesson_sum", "lesson_source_sum", "lesson_task_sum", "lesson_pair_sum",
 
 def erase_lesson(subject: UUID, counts: Counter[str]) -> None:
     """One lesson, and the wordings that were made from it."""
-    erase_lessons([subject], counts)
+    evaluate(erase_lessons([subject], counts))
 
 
-def erase_lessons(ids: Collection[UUID], counts: Counter[str]) -> None:
-    """Lessons with everything derived: later wordings, vectors, exposures, tombstones, journals, contexts."""
+def erase_lessons(ids: Collection[UUID], counts: Counter[str]) -> Touched:
+    """Lessons with everything derived: later wordings, vectors, exposures, tombstones, journals, contexts.
+
+    Returns the lessons to evaluate anew: what was handed out beside the erased ones had peers that are gone. Only the
+    sums of the erased lessons and their pairs go: what the others share, and the interactions, are as they were.
+    """
     if not ids:
-        return
+        return set()
     hold("lesson", ids)  # before the wordings: one that is being made from these is waited for
     family = _with_wordings(ids)
     hold("lesson", family)
     _forget_contexts(family, counts)
-    _take_out_of_sums(family)
+    touched = companions(family)
     usages = "usage_id IN (SELECT id FROM lesson_usage WHERE lesson_id = ANY(%s))"
     delete(counts, "usage_exemption", f"reverts_id IS NOT NULL AND {usages}", family)
     delete(counts, "usage_exemption", usages, family)
@@ -47,6 +50,7 @@ def erase_lessons(ids: Collection[UUID], counts: Counter[str]) -> None:
     forget_subjects(counts, family)
     execute("UPDATE lesson_tombstone SET successor_lesson = NULL WHERE successor_lesson = ANY(%s)", [family])
     delete(counts, "lesson", "id = ANY(%s)", family)
+    return touched
 
 
 def _with_wordings(ids: Collection[UUID]) -> list[UUID]:
@@ -92,17 +96,6 @@ def _forget_contradictions(ids: list[UUID], counts: Counter[str]) -> None:
     pairs = [pk for (pk,) in fetch("SELECT id FROM contradiction WHERE ARRAY[first, second] && %s::uuid[]", [ids])]
     forget_subjects(counts, pairs)
     delete(counts, "contradiction", "id = ANY(%s)", pairs)
-
-
-def _take_out_of_sums(ids: list[UUID]) -> None:
-    """The lessons leave their cohorts: pair sums with them go; what the others share stays as it is."""
-    gone = set(ids)
-    interactions = LessonUsage.objects.filter(lesson_id__in=ids).values("interaction_id")
-    for row in Credit.objects.filter(pk__in=interactions, outcome__isnull=False).select_related("outcome"):
-        assert row.outcome is not None
-        usages = list(LessonUsage.objects.filter(interaction_id=row.pk).order_by("lesson_id"))
-        sums.take_back(contribution(row, row.outcome, usages))
-        sums.add(contribution(row, row.outcome, [u for u in usages if u.lesson_id not in gone]))
 
 
 def _close_distillations(ids: list[UUID]) -> None:
