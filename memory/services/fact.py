@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Fact, Project
+from memory.models.sql import fetch
 from memory.rules.privacy import find_private
 
 
@@ -25,8 +25,14 @@ class NewFact:
 
 
 @transaction.atomic
-def record(account_id: UUID, new: NewFact, supersedes: UUID | None = None) -> Fact:
+def record(account_id: UUID, new: NewFact) -> Fact:
     """Believes a fact from now on. Raises Invalid, or Conflict if another fact about its key is valid at that time."""
+    return _believe(account_id, new)
+
+
+def _believe(account_id: UUID, new: NewFact, corrected: Fact | None = None) -> Fact:
+    """Records a fact; one that corrects another is believed from the very moment at which the other is no longer."""
+    since = {"supersedes": corrected.pk, "recorded_at": corrected.retracted_at} if corrected else {}
     if find_private(new.text):
         raise Invalid.field("text", "holds a secret or an address. Facts are handed to agents; leave it out.")
     if new.valid_from is not None and new.valid_until is not None and new.valid_from >= new.valid_until:
@@ -41,7 +47,7 @@ def record(account_id: UUID, new: NewFact, supersedes: UUID | None = None) -> Fa
                 text=new.text,
                 valid_from=new.valid_from,
                 valid_until=new.valid_until,
-                supersedes=supersedes,
+                **since,
             )
     except IntegrityError as error:
         if "another unretracted fact" not in str(error):
@@ -60,7 +66,7 @@ def retract(account_id: UUID, fact_id: UUID) -> Fact:
         raise NotFound("There is no such fact in your account.")
     if fact.retracted_at is not None:
         raise Conflict(f"The fact was retracted at {fact.retracted_at.isoformat()}.")
-    fact.retracted_at = timezone.now()
+    ((fact.retracted_at,),) = fetch("SELECT clock_timestamp()")  # the clock that recorded_at is read from
     fact.save(update_fields=["retracted_at"])
     return fact
 
@@ -74,13 +80,13 @@ class Correction:
 
 @transaction.atomic
 def correct(account_id: UUID, fact_id: UUID, correction: Correction) -> Fact:
-    """Retracts a fact and believes the corrected one from the same moment on."""
+    """Retracts a fact and believes the corrected one from the same moment on: at each moment one of the two is."""
     old = retract(account_id, fact_id)
     fields = {"text": old.text, "valid_from": old.valid_from, "valid_until": old.valid_until, **correction.changes}
     if all(getattr(old, name) == value for name, value in fields.items()):
         raise Invalid.field("text", "the correction changes nothing.")
     new = NewFact(project=old.project.slug, key=old.key, **fields)  # type: ignore[arg-type]  # the API checked each
-    return record(account_id, new, supersedes=old.pk)
+    return _believe(account_id, new, corrected=old)
 
 
 def known(account_id: UUID, *, as_of: datetime | None = None, believed_at: datetime | None = None) -> QuerySet[Fact]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from django.db import connection
+from django.utils import timezone as django_clock
 
 from memory.errors import Conflict
 from memory.models import EmbeddingSpace, Fact
@@ -69,6 +70,26 @@ def test_a_correction_replaces_and_what_was_believed_stays_known(agent: Agent) -
     assert told(agent) == ["The port is 9090."]
     assert told(agent, believed_at=before) == ["The port is 8080."]
     assert told(agent, believed_at=now()) == ["The port is 9090."]
+
+
+def test_at_each_moment_of_a_correction_exactly_one_of_the_two_is_believed(agent: Agent) -> None:
+    first = tell(agent, "The port is 8080.", key="port").json()
+    second = agent.client.post(f"/api/v1/facts/{first['id']}/correct/", {"text": "The port is 9090."}, format="json")
+    old, new = Fact.objects.get(pk=first["id"]), Fact.objects.get(pk=second.json()["id"])
+    assert old.retracted_at == new.recorded_at > old.recorded_at
+    microsecond = timedelta(microseconds=1)
+    moments = [old.recorded_at, new.recorded_at - microsecond, new.recorded_at, new.recorded_at + microsecond]
+    believed = [told(agent, believed_at=moment.isoformat()) for moment in moments]
+    assert believed == [["The port is 8080."]] * 2 + [["The port is 9090."]] * 2
+
+
+def test_a_retraction_is_timed_by_the_clock_that_timed_the_record(agent: Agent, monkeypatch) -> None:
+    first = tell(agent, "The port is 8080.", key="port").json()
+    monkeypatch.setattr(django_clock, "now", lambda: datetime(2001, 1, 1, tzinfo=UTC))
+    agent.client.post(f"/api/v1/facts/{first['id']}/retract/", {}, format="json")
+    fact = Fact.objects.get()
+    assert fact.retracted_at is not None
+    assert fact.retracted_at > fact.recorded_at
 
 
 def test_a_retracted_fact_has_no_successor_and_stays_gone(agent: Agent) -> None:
