@@ -24,6 +24,18 @@ class ReviewItem(Recorded):
     )
     claim_expires_at = models.DateTimeField(null=True, blank=True)
     snoozed_until = models.DateTimeField(null=True, blank=True)
+    snoozed_servings = models.BigIntegerField(
+        null=True, blank=True, help_text="A snoozed question returns when its lesson was handed out this often."
+    )
+    snoozed_s = models.FloatField(
+        null=True, blank=True, help_text="A snoozed question returns when its lesson's S exceeds this, in nats."
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
+    assigned_to = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
     resolved_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )
@@ -51,6 +63,7 @@ class ReviewItem(Recorded):
 class Adjudication(Recorded):
     """A person's decision. It outlives the item and the subject; an undo appends."""
 
+    account = models.ForeignKey(Account, models.PROTECT, null=True, blank=True)
     item = models.UUIDField(null=True, blank=True)
     subject = models.UUIDField()
     verdict = models.CharField(max_length=20, choices=Verdict.choices)
@@ -60,10 +73,16 @@ class Adjudication(Recorded):
     after = models.JSONField(default=dict)
     reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT)
     reverts = models.OneToOneField("self", models.PROTECT, null=True, blank=True)
+    idempotency_key = models.CharField(max_length=64, blank=True)
 
     class Meta:
         db_table = "adjudication"
         constraints = [
+            models.UniqueConstraint(
+                fields=["reviewer", "idempotency_key"],
+                name="adjudication_key_unique",
+                condition=~Q(idempotency_key=""),
+            ),
             one_of("adjudication", "verdict", Verdict.values),
             models.CheckConstraint(
                 name="adjudication_reason_given",
@@ -71,7 +90,10 @@ class Adjudication(Recorded):
                 violation_error_message="this verdict needs a reason.",
             ),
         ]
-        indexes = [models.Index(fields=["subject", "-created_at"], name="adjudication_subject_newest")]
+        indexes = [
+            models.Index(fields=["subject", "-created_at"], name="adjudication_subject_newest"),
+            models.Index(fields=["reviewer", "-created_at"], name="adjudication_reviewer_newest"),
+        ]
         triggers = [append_only("adjudication")]
 
     def __str__(self) -> str:

@@ -115,6 +115,7 @@ class TrustEventKind(TextChoices):
     MERGED = "merged"
     PRUNED = "pruned"
     EXEMPTED = "exempted"
+    UNDONE = "undone"
 
 
 class RefinementOperation(TextChoices):

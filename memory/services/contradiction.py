@@ -196,6 +196,11 @@ def settle(contradiction_id: UUID, verdict: Verdict, *, reviewer: int, reason: s
         rejection.reject(row.first, reviewer=reviewer, reason=reason, successor=row.second)
 
 
+def reopen(contradiction_id: UUID) -> None:
+    """Takes the verdict on a pair back; who decides again finds it undecided."""
+    Contradiction.objects.filter(pk=contradiction_id).update(verdict=None, decided_by=None)
+
+
 def kept_apart(account_id: UUID | None, keys: Iterable[Digests]) -> set[Digests]:
     """Which of these pairs must not become one lesson: a person keeps both, or nobody has decided yet."""
     keep = (None, Verdict.KEEP_BOTH.value)

@@ -11,12 +11,14 @@ from uuid import UUID
 from django.utils import timezone
 
 from memory.models import Lesson, LessonStanding, TrustEvent
-from memory.models.vocabulary import Exposure, LessonState, TombstoneReason, TrustEventKind
-from memory.services import tombstone
+from memory.models.vocabulary import Exposure, LessonState, ReviewKind, TombstoneReason, TrustEventKind
+from memory.services import questions, tombstone
 from memory.services.evidence import Assessment, Occasion, Record
 from memory.services.policies import policy
+from memory.services.questions import Question
 
 SYSTEM = "system"
+SEVERITY = 0.9  # chance that a wrong quarantine, or a right one undone, matters: it decides what agents are handed
 # What an evaluation writes; the other columns follow from trust events.
 FIGURES = (
     "policy", "wins", "losses", "last_win_at", "last_loss_at", "s", "d", "on_trial", "evidence", "evaluated_at",
@@ -74,7 +76,8 @@ def move(lesson: UUID, before: LessonState, after: LessonState) -> bool:
 
 
 def journal(lesson: UUID, kind: TrustEventKind, evidence: dict[str, Any], actor: str = SYSTEM) -> None:
-    """Appends to the lesson's history."""
+    """Appends to the lesson's history; who looked at it before must look again before they decide."""
+    questions.touch(lesson)
     TrustEvent.objects.create(lesson=lesson, kind=kind.value, evidence=evidence, actor=actor)
 
 
@@ -86,6 +89,16 @@ def _quarantine(record: Record, assessment: Assessment) -> None:
     )
     tombstone.write(record.lesson, TombstoneReason.QUARANTINED)
     journal(record.lesson, TrustEventKind.QUARANTINED, assessment.evidence)
+    _ask(record.lesson)
+
+
+def _ask(lesson_id: UUID) -> None:
+    """A person should look at what the policy kept out."""
+    account = Lesson.objects.values_list("account_id", flat=True).get(pk=lesson_id)
+    question = Question(
+        kind=ReviewKind.QUARANTINE, subject=lesson_id, account_id=account, severity=SEVERITY, since=timezone.now()
+    )
+    questions.ask([question])
 
 
 def _review(record: Record, assessment: Assessment, occasion: Occasion) -> None:
@@ -109,6 +122,7 @@ def free(lesson: UUID, kind: TrustEventKind, evidence: dict[str, Any], actor: st
         return False
     LessonStanding.objects.filter(pk=lesson).update(quarantined_at=None)
     tombstone.lift(lesson, TombstoneReason.QUARANTINED)
+    questions.withdraw([ReviewKind.QUARANTINE, ReviewKind.SECOND_OPINION], [lesson])
     journal(lesson, kind, evidence, actor)
     return True
 

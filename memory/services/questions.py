@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from memory.models import Contradiction, ReviewItem
 from memory.models.vocabulary import ReviewKind, ReviewStatus
@@ -76,6 +77,35 @@ def withdraw_about(lessons: Sequence[UUID]) -> int:
     either = Q(first__in=lessons) | Q(second__in=lessons)
     pairs = Contradiction.objects.filter(either, verdict__isnull=True).values_list("pk", flat=True)
     return _make_obsolete(Q(subject__in=[*lessons, *pairs]))
+
+
+def resolve(items: Iterable[UUID], user_id: int) -> None:
+    """Closes questions that a person has answered."""
+    ReviewItem.objects.filter(pk__in=items).update(
+        status=ReviewStatus.RESOLVED.value,
+        version=F("version") + 1,
+        resolved_by=user_id,
+        resolved_at=Now(),
+        claimed_by=None,
+        claim_expires_at=None,
+    )
+
+
+def reopen(items: Iterable[str]) -> list[str]:
+    """Opens answered questions again, unless the same was asked anew meanwhile; returns those that are open now."""
+    opened = []
+    for item in ReviewItem.objects.filter(pk__in=list(items)).order_by("pk"):
+        if not ReviewItem.objects.filter(kind=item.kind, subject=item.subject, status__in=UNRESOLVED).exists():
+            ReviewItem.objects.filter(pk=item.pk).update(
+                status=ReviewStatus.OPEN.value, version=F("version") + 1, resolved_by=None, resolved_at=None
+            )
+            opened.append(str(item.pk))
+    return opened
+
+
+def touch(subject: UUID) -> None:
+    """The subject changed: who looked before must look again."""
+    ReviewItem.objects.filter(subject=subject, status__in=UNRESOLVED).update(version=F("version") + 1)
 
 
 def _make_obsolete(which: Q) -> int:

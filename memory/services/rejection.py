@@ -21,6 +21,11 @@ from memory.services.weights import weight_of
 LIVE = (LessonState.CANDIDATE, LessonState.ACTIVE, LessonState.QUARANTINED)
 GONE = (LessonState.REJECTED, LessonState.SUPERSEDED)
 EDIT = "edit"
+TOMBSTONE_OF = {
+    LessonState.QUARANTINED: TombstoneReason.QUARANTINED,
+    LessonState.REJECTED: TombstoneReason.REJECTED_BY_REVIEWER,
+    LessonState.SUPERSEDED: TombstoneReason.SUPERSEDED,
+}
 
 
 @transaction.atomic
@@ -29,7 +34,7 @@ def reject(lesson_id: UUID, *, reviewer: int, reason: str, successor: UUID | Non
 
     Raises NotFound, or Conflict if it is out of service already.
     """
-    lesson = _held(lesson_id, LIVE)
+    lesson = held(lesson_id, LIVE)
     before = LessonState(lesson.state)
     _retire(lesson, LessonState.REJECTED, TombstoneReason.REJECTED_BY_REVIEWER, successor)
     evidence = {"reason": reason, "before": before.value, "successor": str(successor) if successor else None}
@@ -45,7 +50,7 @@ def supersede(lesson_id: UUID, text: str, *, reviewer: int, reason: str = "") ->
     wording = clean(text).strip()
     meaning = _meaning(wording)  # before any lock: a model may be slow
     with transaction.atomic():
-        old = _held(lesson_id, LIVE)
+        old = held(lesson_id, LIVE)
         written = store(_edited(old, wording, meaning, reviewer))
         if written.lesson is None:
             return written
@@ -65,7 +70,7 @@ def restore(lesson_id: UUID, *, reviewer: int, reason: str) -> None:
 
     Its evidence judges it at once. Raises NotFound, or Conflict if it is in service.
     """
-    lesson = _held(lesson_id, GONE)
+    lesson = held(lesson_id, GONE)
     before = LessonState(lesson.state)
     move(lesson.pk, before, LessonState.ACTIVE)
     Lesson.objects.filter(pk=lesson.pk).update(reviewed_at=Now(), reviewed_by=reviewer)
@@ -75,13 +80,35 @@ def restore(lesson_id: UUID, *, reviewer: int, reason: str) -> None:
     evaluate({lesson.pk: looked_at()}, lesson.account_id)
 
 
+WHY_REFUSED = {
+    "private": "it holds something private, such as a secret, an address or a home path.",
+    "rejected_value": "this was rejected before. Restore the rejected lesson if that was wrong.",
+    "exact_duplicate": "another lesson says exactly this.",
+    "empty": "write a sentence.",
+    "too_long": "at most 2,000 characters.",
+}
+
+
+def why_refused(reason: str | None) -> str:
+    """What a reviewer is told when a hard gate refuses their wording."""
+    return WHY_REFUSED.get(reason or "", f"refused: {reason}.")
+
+
+def bury_as(lesson: Lesson, state: LessonState, successor: UUID | None = None) -> None:
+    """Leaves the lesson with the one tombstone that its state calls for, or none where it serves."""
+    tombstone.lift(lesson.pk, *TombstoneReason)
+    reason = TOMBSTONE_OF.get(state)
+    if reason is not None:
+        tombstone.write(lesson.pk, reason, successor)
+
+
 def looked_at() -> Occasion:
     """An occasion on which no outcome came, but evidence moved: it may free a lesson, and brings no loss of its own."""
     weight = weight_of("caller")
     return Occasion(exposure=Exposure.SERVED.value, weight=weight, loss=None, weight_before=weight)
 
 
-def _held(lesson_id: UUID, states: tuple[LessonState, ...]) -> Lesson:
+def held(lesson_id: UUID, states: tuple[LessonState, ...]) -> Lesson:
     """The lesson under its scope's lock and its own, so that no credit, plan or colleague moves it meanwhile."""
     account = Lesson.objects.filter(pk=lesson_id).values_list("account_id", flat=True)
     if not account:
