@@ -2,12 +2,16 @@
 
 import json
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from uuid import UUID
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from structlog.testing import capture_logs
 
 from memory.errors import NotFound
 from memory.models import (
@@ -33,7 +37,7 @@ from memory.models import (
 from memory.models.sql import execute, fetch
 from memory.rules.text import digest
 from memory.services.credit import credit
-from memory.services.erasure import erase, ledger_path, read_ledger, sync_ledger
+from memory.services.erasure import KINDS, erase, ledger_path, read_ledger, sync_ledger
 from memory.services.fact import Correction, NewFact, correct, record
 from memory.services.space import embed_pending
 from memory.services.standing import differences
@@ -43,12 +47,20 @@ from tests.services.play import make_callers, make_lessons, say, serve
 
 pytestmark = pytest.mark.django_db
 SECRET = "zanzibar-quokka-5571"
+WAITING = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 TEXT_TABLES = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
 
 
 @pytest.fixture(autouse=True)
 def own_ledger(settings, tmp_path) -> None:
     settings.SONDER_VAR = str(tmp_path)
+
+
+def until(happens: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def places(word: str) -> list[tuple[str, str]]:
@@ -402,3 +414,59 @@ class TestARace:
         assert not Interaction.objects.exists()
         assert not Outcome.objects.exists()
         assert differences() == []
+
+    @pytest.mark.parametrize("within", [nullcontext, transaction.atomic], ids=["alone", "in a request"])
+    def test_a_deadlock_is_tried_again_and_told_to_the_ledger_once(
+        self, space, agent: Agent, lesson: Callable, within: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        work, (learned, other) = UUID(start(agent, "anything")["id"]), (lesson(TEXT), lesson("Log with structlog."))
+        Lesson.objects.filter(pk=learned.pk).update(source_interaction=work)
+        locked = threading.Event()
+
+        def cross() -> None:
+            with transaction.atomic():
+                execute("SET LOCAL deadlock_timeout = '60s'")  # so that it is the erasure that gives way
+                fetch("SELECT 1 FROM lesson WHERE id = %s FOR UPDATE", [learned.pk])
+                locked.set()
+                until(lambda: fetch(WAITING))
+                fetch("SELECT 1 FROM interaction WHERE id = %s FOR UPDATE", [work])
+            connection.close()
+
+        rival = threading.Thread(target=cross)
+        rival.start()
+        assert locked.wait(30)
+        with capture_logs() as logged, within():
+            erase("interaction", work, account_id=None, actor="system")
+        rival.join(30)
+        assert [entry["event"] for entry in logged] == ["erasure_attempted_again"]
+        assert list(Lesson.objects.all()) == [other]
+        assert ErasureRecord.objects.count() == 1
+        assert [subject for _, subject, _ in read_ledger()] == [work]
+
+    def test_what_always_loses_gives_up_and_has_changed_nothing(self, space, agent: Agent, monkeypatch) -> None:
+        work = UUID(start(agent, "anything")["id"])
+        tried = []
+
+        def lose(subject: UUID, counts: Counter[str]) -> None:
+            tried.append(subject)
+            execute("DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = 'deadlock_detected'; END $$")
+
+        monkeypatch.setattr("memory.services.erasure.run.FIRST_WAIT", 0)
+        monkeypatch.setitem(KINDS, "interaction", lose)
+        with pytest.raises(OperationalError):
+            erase("interaction", work, account_id=None, actor="system")
+        assert len(tried) == 5
+        assert not ErasureRecord.objects.exists()
+        assert list(read_ledger()) == []
+
+    def test_any_other_fault_is_not_tried_again(self, space, agent: Agent, monkeypatch) -> None:
+        work, tried = UUID(start(agent, "anything")["id"]), []
+
+        def fail(subject: UUID, counts: Counter[str]) -> None:
+            tried.append(subject)
+            execute("DO $$ BEGIN RAISE EXCEPTION 'full' USING ERRCODE = 'disk_full'; END $$")
+
+        monkeypatch.setitem(KINDS, "interaction", fail)
+        with pytest.raises(OperationalError):
+            erase("interaction", work, account_id=None, actor="system")
+        assert len(tried) == 1

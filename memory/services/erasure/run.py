@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,13 +12,13 @@ from pathlib import Path
 from uuid import UUID
 
 import structlog
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from memory import conf
 from memory.errors import Invalid, NotFound
 from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Project, PruneArchive
 from memory.models.scope import scoped
-from memory.models.sql import fetch
+from memory.models.sql import execute, fetch
 from memory.search.support import samples
 from memory.services.erasure import account, interaction, lesson
 from memory.services.erasure.fact import erase_fact
@@ -25,6 +27,11 @@ from memory.services.standing import lock_all
 
 log = structlog.get_logger(__name__)
 Counts = Counter[str]  # rows gone, by table
+LOST_RACES = ("40P01", "40001")  # SQLSTATE: deadlock_detected, serialization_failure
+ATTEMPTS = 5
+# Seconds at most before the second attempt, twice as long before each later one. A part of it at random, so that two
+# that hindered each other do not meet again.
+FIRST_WAIT = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +58,24 @@ def erase(kind: str, subject: UUID, *, account_id: UUID | None, actor: str, dry_
     """Erases one record with all that came from it, in one transaction.
 
     `account_id` confines the caller; None is an operator, who may erase anything. Raises Invalid for an unknown kind,
-    and NotFound for what does not exist in the account.
+    and NotFound for what does not exist in the account. An attempt that loses a race has changed nothing, and is made
+    again a few times; OperationalError if the last one is lost too.
     """
     if kind not in KINDS:
         raise Invalid.field("kind", f"choose one of {', '.join(KINDS)}.")
+    for attempt in range(ATTEMPTS - 1):
+        try:
+            return _attempt(kind, subject, account_id, actor, dry_run)
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) not in LOST_RACES:
+                raise
+            log.warning("erasure_attempted_again", kind=kind, subject=str(subject), reason=str(error))
+            time.sleep(random.SystemRandom().uniform(0, FIRST_WAIT * 2**attempt))
+    return _attempt(kind, subject, account_id, actor, dry_run)
+
+
+def _attempt(kind: str, subject: UUID, account_id: UUID | None, actor: str, dry_run: bool) -> Erased:
+    """The erasure, its record, and once it is committed its line in the ledger; or an error, and none of them."""
     counts: Counts = Counter()
     with transaction.atomic():
         lock_all()  # no credit is under way, and none begins, until this has committed
@@ -63,6 +84,9 @@ def erase(kind: str, subject: UUID, *, account_id: UUID | None, actor: str, dry_
         fetch("SELECT set_config('sonder.erasure', pg_current_xact_id()::text, true)")
         KINDS[kind](subject, counts)
         fetch("SELECT set_config('sonder.erasure', '', true)")
+        # What still refers to what is gone is found here and not at the commit, where nobody could try again.
+        execute("SET CONSTRAINTS ALL IMMEDIATE")
+        execute("SET CONSTRAINTS ALL DEFERRED")
         found = {table: n for table, n in sorted(counts.items()) if n}
         if dry_run:
             transaction.set_rollback(True)
