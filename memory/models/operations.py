@@ -1,5 +1,7 @@
 """The journals of running the store: refused writes, replayed requests, scheduled jobs, calibrations, erasures."""
 
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
 
@@ -38,6 +40,7 @@ class IdempotencyRecord(Recorded):
     body_digest = models.CharField(max_length=64)
     status = models.IntegerField(null=True)
     response = models.JSONField(null=True)
+    names = ArrayField(models.UUIDField(), null=True, help_text="Every id in the response: an erasure looks here.")
 
     class Meta:
         db_table = "idempotency_record"
@@ -45,7 +48,10 @@ class IdempotencyRecord(Recorded):
             models.UniqueConstraint(fields=["account", "key"], name="idempotency_record_account_key_unique"),
             matches("idempotency_record", "body_digest", SHA256, "a SHA-256 digest"),
         ]
-        indexes = [models.Index(fields=["created_at"], name="idempotency_record_age")]
+        indexes = [
+            models.Index(fields=["created_at"], name="idempotency_record_age"),
+            GinIndex(fields=["names"], name="idempotency_record_names"),
+        ]
 
     def __str__(self) -> str:
         return self.key

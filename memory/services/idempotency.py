@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +17,8 @@ from memory.errors import Conflict
 from memory.models import IdempotencyRecord
 from memory.models.base import new_id
 from memory.models.sql import execute
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +55,15 @@ def once(account_id: UUID, key: str, digest: str, act: Callable[[], Answer]) -> 
         assert first.status is not None, "a record is committed together with its answer"
         return Answer(status=first.status, body=first.response or {}, replayed=True)
     answer = act()
-    IdempotencyRecord.objects.filter(account_id=account_id, key=key).update(status=answer.status, response=answer.body)
+    IdempotencyRecord.objects.filter(account_id=account_id, key=key).update(
+        status=answer.status, response=answer.body, names=named(answer.body)
+    )
     return answer
+
+
+def named(body: Mapping[str, Any]) -> list[UUID]:
+    """Every id in an answer, also within a text: when what it names is erased, the kept answer goes with it."""
+    return sorted({UUID(found) for found in _ID.findall(json.dumps(body, default=str))})
 
 
 def _claim(account_id: UUID, key: str, digest: str) -> bool:

@@ -1,5 +1,6 @@
 """What is erased is gone, with every copy; what did not come from it stays; nothing brings it back."""
 
+import functools
 import json
 import threading
 import time
@@ -34,11 +35,14 @@ from memory.models import (
     ReviewItem,
     TrustEvent,
 )
+from memory.models.base import new_id
 from memory.models.sql import execute, fetch
 from memory.rules.text import digest
 from memory.services.credit import credit
 from memory.services.erasure import KINDS, erase, ledger_path, read_ledger, sync_ledger
+from memory.services.erasure.rows import forget_answers
 from memory.services.fact import Correction, NewFact, correct, record
+from memory.services.idempotency import Answer, once
 from memory.services.space import embed_pending
 from memory.services.standing import differences
 from tests.conftest import Agent
@@ -258,6 +262,27 @@ class TestTheCost:
             [list(few)],
         )
         assert unindexed == []
+
+
+class TestKeptAnswers:
+    def test_are_found_by_any_id_in_them_at_any_depth(self, account) -> None:
+        kept, other = new_id(), new_id()
+        bodies = {
+            "deep": {"lessons": [{"id": str(kept), "text": SECRET}]},
+            "within": {"context": f"<lesson id={str(kept).upper()}>{SECRET}</lesson>"},
+            "other": {"id": str(other)},
+        }
+        for key, body in bodies.items():
+            once(account.pk, key, "0" * 64, functools.partial(Answer, status=201, body=body))
+        counts: Counter[str] = Counter()
+        forget_answers(counts, [kept])
+        assert counts["idempotency_record"] == 2
+        assert IdempotencyRecord.objects.get().key == "other"
+
+    def test_are_looked_up_in_an_index(self) -> None:
+        execute("SET LOCAL enable_seqscan = off")
+        plan = fetch("EXPLAIN DELETE FROM idempotency_record WHERE names && %s::uuid[]", [[new_id()]])
+        assert "idempotency_record_names" in str(plan)
 
 
 class TestAFact:
