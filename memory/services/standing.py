@@ -7,12 +7,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memory import conf
-from memory.models import Account, Lesson, LessonStanding
+from memory.models import Lesson, LessonStanding
 from memory.models.sql import execute, fetch
 from memory.services import quarantine
 from memory.services.policies import policy
-from memory.services.scoping import lock_scope
+from memory.services.scoping import lock_all
 
 # Each sum as the query that computes it from `credit` and `lesson_usage`: (key columns, value columns, statement).
 _CREDITS = "FROM credit c"
@@ -128,15 +127,6 @@ def _same(column: str) -> str:
     if column == "account_id":
         return "(t.account_id = gone.account_id OR t.account_id IS NULL AND gone.account_id IS NULL)"
     return f"t.{column} = gone.{column}"
-
-
-def lock_all() -> None:
-    """Waits until no credit is under way, and lets none begin until the transaction ends."""
-    scopes: list[UUID | None] = [None]
-    if conf.current().lesson_scope == "account":
-        scopes += list(Account.objects.order_by("pk").values_list("pk", flat=True))
-    for scope in scopes:
-        lock_scope(scope)
 
 
 @transaction.atomic

@@ -22,8 +22,7 @@ from memory.models.sql import execute, fetch
 from memory.search.support import samples
 from memory.services.erasure import account, interaction, lesson
 from memory.services.erasure.fact import erase_fact
-from memory.services.scoping import lesson_account
-from memory.services.standing import lock_all
+from memory.services.scoping import lesson_account, lock_all
 
 log = structlog.get_logger(__name__)
 Counts = Counter[str]  # rows gone, by table
