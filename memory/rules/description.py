@@ -88,7 +88,12 @@ def one_in(p: float) -> str:
 
 
 def percent(p: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """`35%`; two digits where a whole number would hide that it is not 0 or 1: `0.56%`, `99.9996%`."""
+    """`35%`; two digits where a whole number would hide that it is not 0 or 1: `0.56%`, `99.9996%`.
+
+    Raises ValueError unless 0 <= p <= 1.
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"A share lies between 0 and 1, not at {p}.")
     value = 100 * Decimal(f"{p:.12g}")  # what lies behind is noise, which no rounding may blow up to a whole percent
     distance = min(value, 100 - value)
     unit = Decimal(1).scaleb(distance.adjusted() - 1) if 0 < distance < 1 else Decimal(1)

@@ -151,6 +151,11 @@ class TestWordsForNumbers:
     def test_a_share_shows_that_it_is_not_quite_0_or_1(self, p: float, words: str) -> None:
         assert percent(p) == words
 
+    @pytest.mark.parametrize("p", [-0.1, 1.1, math.nan, math.inf])
+    def test_no_share_is_refused(self, p: float) -> None:
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            percent(p)
+
     def test_an_interval_is_rounded_outwards(self) -> None:
         assert span(Interval(low=0.229, high=0.501)) == "22% to 51%"
         assert span(Interval(low=0.25, high=0.25 + 1e-16)) == "25% to 25%"
