@@ -112,7 +112,7 @@ def _thresholds(thresholds: Thresholds, y: Logarithmic, right: float) -> list[Sa
     """Each as a line whose name stands beside the plot, where no account crosses it."""
     parts: list[SafeString] = [text(right + 8, y(1) + 4, "1 : 1", "muted")]
     for value, name in thresholds.named:
-        parts += [line(0, y(value), right, y(value), f"threshold {name.replace(' ', '-')}")]
+        parts += [line(0, y(value), right, y(value), f"threshold threshold-{name.replace(' ', '-')}")]
         parts += [text(right + 8, y(value) + 4, _threshold(value, name), "muted")]
     return parts
 

@@ -185,7 +185,7 @@ class TestEveryChart:
         used = {css for svg in frames(chart) for e in svg.iter() for css in e.get("class", "").split()}
         known = set(re.findall(r"\.([a-z][\w-]*)", STYLES))
         kinds = {css for css in used if css.startswith("chart-") and not re.search(r"\d", css)}
-        assert used - kinds - {"on-trial", "freed"} <= known
+        assert used - kinds - {"threshold-on-trial", "threshold-freed"} <= known
 
     def test_keeps_its_shapes_and_its_text_inside_its_frame(self, chart: str) -> None:
         for svg in frames(chart):
@@ -385,7 +385,7 @@ class TestTheOdds:
         assert rows[-1] == ("5", "5 Dec", "Loss", "318 : 1")
         for svg in frames(GALLERY["odds"]):
             ten, two_hundred = (
-                float(next(by_class(svg, "threshold", c)).get("y1", "")) for c in ("on-trial", "quarantined")
+                float(next(by_class(svg, f"threshold-{c}")).get("y1", "")) for c in ("on-trial", "quarantined")
             )
             points = next(by_class(svg, "line")).get("points", "").split()
             heights = [float(pair.split(",")[1]) for pair in points]
