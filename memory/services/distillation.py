@@ -1,6 +1,7 @@
 """The queue of distillations from outside: what enters it, what leaves it undone, and what an operator may do.
 
-An interaction enters in the transaction that makes it worth learning from, and at most once: its row stays.
+An interaction enters in the transaction that makes it worth learning from, and its row stays. What a word cancelled,
+another word can bring back; what ended in any other way has ended.
 """
 
 from uuid import UUID
@@ -8,6 +9,7 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 
 from memory import conf
 from memory.errors import Conflict, NotFound
@@ -26,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 def consider(interaction: UUID) -> None:
-    """Queues an interaction that has become worth learning from, and cancels one that no longer is.
+    """Queues an interaction that has become worth learning from, also again, and cancels one that no longer is.
 
     Called after each outcome and each response, in the transaction that wrote it and under the interaction's row lock:
     the queue and its reason are committed together, and two reports take turns.
@@ -41,7 +43,8 @@ def consider(interaction: UUID) -> None:
         lease.cancel(opened.exclude(signal=FAILED), DistillationReason.CONTRADICTED)
     if conf.current().distiller == "off":
         return
-    if _enter(interaction, ground.signal) or (not is_warning and _turn(opened, ground.signal)):
+    entered = _enter(interaction, ground.signal) or _return(interaction, ground.signal)
+    if entered or (not is_warning and _turn(opened, ground.signal)):
         nudge(DISTILL, interaction)
 
 
@@ -66,6 +69,31 @@ def _enter(interaction: UUID, signal: str) -> bool:
         [signal, interaction],
     )
     return entered == 1
+
+
+def _return(interaction: UUID, signal: str) -> bool:
+    """Whether an interaction came back whose distillation a word had cancelled: opinions have changed once more.
+
+    It waits from now on, with all its attempts. A lesson whose work failed comes back as a lesson or not at all.
+    """
+    cancelled = LessonDistillation.objects.filter(
+        pk=interaction,
+        state=DistillationState.CANCELLED,
+        result_reason=DistillationReason.CONTRADICTED,
+        interaction__response__regex=r"\S",
+    )
+    if signal == FAILED:
+        cancelled = cancelled.filter(signal=FAILED)
+    returned = cancelled.update(
+        state=DistillationState.PENDING,
+        signal=signal,
+        attempts=0,
+        last_error="",
+        result_reason=None,
+        completed_at=None,
+        created_at=Now(),
+    )
+    return returned == 1
 
 
 def _turn(opened: "QuerySet[LessonDistillation]", signal: str) -> bool:

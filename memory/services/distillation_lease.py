@@ -3,6 +3,8 @@
     pending -> claimed -> stored | no_lesson | cancelled
     claimed -> retryable -> claimed, and after the last attempt failed
 
+A cancelled one may wait again later, without the token: whoever held it has lost it.
+
 Every move is one conditional UPDATE whose row count decides who won. The sign of life is a renewal between the steps of
 the work and not a thread beside it: each step is bounded well below the lease, and a thread would keep the lease of a
 worker that hangs. A worker that dies leaves its claim to expire; the attempt was counted when it was claimed, so that a

@@ -134,6 +134,46 @@ class TestContradiction:
             getattr(before, f.attname) for f in before._meta.fields
         ]
 
+    def test_what_is_no_longer_contradicted_waits_again_with_all_its_attempts(
+        self, account: Account, quiet_nudges: Heard, django_capture_on_commit_callbacks: Callable[..., Any]
+    ) -> None:
+        interaction = good_work(account)
+        put_into(interaction, "retryable", attempts=3, last_error="It did not answer.")
+        judge(account, interaction, "caller:rejected")
+        before = row(interaction)
+        quiet_nudges.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            judge(account, interaction, "caller:used")
+        found = row(interaction)
+        assert (found.state, found.signal, found.attempts, found.last_error) == ("pending", "used", 0, "")
+        assert (found.result_reason, found.completed_at) == (None, None)
+        assert found.created_at > before.created_at, "it waits from now on"
+        assert ("distill", interaction) in quiet_nudges
+
+    def test_it_stays_cancelled_while_one_word_is_against_it(self, account: Account) -> None:
+        interaction = good_work(account)
+        judge(account, interaction, "machine:failed", "caller:rejected", "caller:used")
+        assert outcome_of(interaction) == ("cancelled", "contradicted")
+        judge(account, interaction, "machine:retracted")
+        assert outcome_of(interaction) == ("pending", None)
+
+    def test_it_stays_cancelled_while_there_is_no_answer_or_distillation_is_off(self, account: Account) -> None:
+        interaction = good_work(account)
+        judge(account, interaction, "caller:rejected")
+        with override_settings(SONDER_DISTILLER="off"):
+            judge(account, interaction, "caller:used")
+        assert outcome_of(interaction) == ("cancelled", "contradicted")
+        answer(account, interaction, None)
+        assert outcome_of(interaction) == ("cancelled", "contradicted")
+        answer(account, interaction, "Done with a timeout.")
+        assert outcome_of(interaction) == ("pending", None)
+
+    def test_what_an_operator_called_off_does_not_come_back(self, account: Account) -> None:
+        interaction = good_work(account)
+        distillation.cancel(caller(account), interaction)
+        judge(account, interaction, "caller:rejected", "caller:used")
+        assert outcome_of(interaction) == ("cancelled", "cancelled_by_operator")
+
     def test_it_is_cancelled_also_while_distillation_is_off(self, account: Account) -> None:
         interaction = good_work(account)
         with override_settings(SONDER_DISTILLER="off"):
@@ -191,6 +231,14 @@ class TestPitfalls:
         fail(account, interaction)
         judge(account, interaction, "machine:retracted")
         assert outcome_of(interaction) == ("cancelled", "contradicted")
+
+    @PITFALLS
+    def test_a_failure_that_is_withdrawn_and_reported_again_warns_again(self, account: Account) -> None:
+        interaction = work(account)
+        fail(account, interaction)
+        judge(account, interaction, "machine:retracted")
+        fail(account, interaction)
+        assert (outcome_of(interaction), row(interaction).signal) == (("pending", None), "failed")
 
     @PITFALLS
     def test_a_lesson_whose_work_fails_later_is_cancelled_and_not_made_a_warning(self, account: Account) -> None:

@@ -240,6 +240,19 @@ class TestWork:
         assert outcome_of(interaction) == ("cancelled", "contradicted")
         assert_nothing_written()
 
+    def test_work_that_is_contradicted_and_approved_again_meanwhile_is_distilled_once_by_the_next_worker(
+        self, account: Account, server: Server
+    ) -> None:
+        interaction = good_work(account)
+        server.before = meanwhile(lambda: judge(account, interaction, "caller:rejected", "caller:used"))
+        assert distilling.distill(interaction) is None
+        assert outcome_of(interaction) == ("pending", None)
+        assert_nothing_written()
+        server.before = lambda request: None
+        assert distilling.sweep() == 1
+        assert outcome_of(interaction) == ("stored", "stored")
+        assert (row(interaction).attempts, Lesson.objects.count()) == (1, 1)
+
     def test_work_that_is_contradicted_at_the_last_moment_leaves_nothing(
         self, account: Account, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
