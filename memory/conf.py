@@ -109,6 +109,20 @@ class Conf:
         "", "Revision label for the `openai` provider's model; a change opens a new space."
     )
     embedding_key: str = setting("", "API key for the `openai` provider; never logged.")
+    embedding_timeout_seconds: float = setting(
+        10.0,
+        "Seconds to wait for the embedding server: longer than a batch of 64 lessons takes on a small machine. "
+        "Retrieval goes on with words alone after that.",
+        low=0.1,
+        high=120,
+    )
+    embedding_pause_seconds: float = setting(
+        30.0,
+        "Seconds for which a model that failed three times in a row is not asked again: retrieval uses words alone at "
+        "once instead of waiting, and the model has time to restart.",
+        low=0,
+        high=3600,
+    )
     distiller: str = setting(
         "auto",
         "What makes lessons of good work: `chat` asks a language model, `extractive` takes advice that the agent wrote "

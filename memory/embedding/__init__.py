@@ -5,7 +5,7 @@
 never compared.
 """
 
-from memory.embedding.base import EmbeddingProvider, Vectors
+from memory.embedding.base import EmbeddingProvider, EmbeddingRefused, Vectors
 from memory.embedding.cache import CachedQueries
 from memory.embedding.factory import provider_from_spec
 from memory.embedding.presets import SpacePreset, preset_for
@@ -14,6 +14,7 @@ from memory.errors import EmbeddingUnavailable
 __all__ = [
     "CachedQueries",
     "EmbeddingProvider",
+    "EmbeddingRefused",
     "EmbeddingUnavailable",
     "SpacePreset",
     "Vectors",

@@ -6,6 +6,7 @@ from pathlib import Path
 from memory import conf
 from memory.embedding.cache import CachedQueries
 from memory.embedding.factory import provider_from_spec
+from memory.embedding.guarded import GuardedProvider
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingSpace
 
@@ -20,10 +21,11 @@ def _provider(settings: conf.Conf) -> CachedQueries:
             api_key=settings.embedding_key or None,
             model=settings.embedding_model or None,
             revision=settings.embedding_revision or None,
+            timeout=settings.embedding_timeout_seconds,
         )
     except ValueError as error:
         raise EmbeddingUnavailable(f"SONDER_EMBEDDING: {error}") from None
-    return CachedQueries(provider, settings.query_cache)
+    return CachedQueries(GuardedProvider(provider, settings.embedding_pause_seconds), settings.query_cache)
 
 
 def provider() -> CachedQueries:
@@ -41,9 +43,9 @@ def usable_space() -> EmbeddingSpace:
     if space is None:
         raise EmbeddingUnavailable("No embedding space is open. Run 'manage.py reembed'.")
     p = provider()
-    if (space.model, space.revision, space.dimension) != (p.model, p.revision, p.dimension):
+    if (space.model, space.revision) != (p.model, p.revision) or space.dimension != p.dimension:
         raise EmbeddingUnavailable(
-            f"The active embedding space is {space}, but SONDER_EMBEDDING gives {p.model} {p.revision} "
-            f"({p.dimension}). Set the provider back, or run 'manage.py reembed' to move the lessons to the new model."
+            f"The active embedding space is {space}, but SONDER_EMBEDDING gives {p.model} {p.revision}. Set the "
+            "provider back, or run 'manage.py reembed' to move the lessons to the new model."
         )
     return space

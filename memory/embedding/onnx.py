@@ -3,21 +3,16 @@
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from memory.embedding.base import encodable
+from memory.embedding.base import MAX_CHARACTERS, encodable
 from memory.errors import EmbeddingUnavailable
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
 T = TypeVar("T")
-
-#: Characters that are read of a text. Models read 256 to 512 tokens, which these hold in prose of any language; cutting
-#: first spares the tokenizer a megabyte that it would throw away.
-MAX_CHARACTERS: Final = 20_000
 
 #: Texts from this length on (about 100 tokens) leave freed memory behind that is worth returning, 3 ms a time.
 LONG_CHARACTERS: Final = 500
@@ -64,25 +59,35 @@ class OnnxModel:
         options = self._options()
         # Set before the tokenizer's first use: its thread pool gains nothing on single texts and warns after a fork.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from fastembed import TextEmbedding
-
-        # onnxruntime's own arena would keep the memory of the longest text for good.
-        model = self._guarded(lambda: TextEmbedding(self.name, threads=1, enable_cpu_mem_arena=False, **options))
+        model = self._guarded(lambda: _fastembed(self.name, options))
         _return_freed_memory()
         return model
 
     def _guarded(self, action: Callable[[], T]) -> T:
         try:
             return action()
-        except _failures() as error:
+        except Exception as error:
+            if not _is_the_models(error):
+                raise
             raise EmbeddingUnavailable(f"The embedding model {self.name} does not work here: {error}") from error
 
 
-def _failures() -> tuple[type[Exception], ...]:
-    """What loading and running raise; onnxruntime's own exceptions share no base class but Exception."""
-    own = vars(import_module("onnxruntime.capi.onnxruntime_pybind11_state")).values()
-    kinds = (kind for kind in own if isinstance(kind, type) and issubclass(kind, Exception))
-    return (OSError, RuntimeError, ValueError, *kinds)
+def _fastembed(name: str, options: dict[str, Any]) -> "TextEmbedding":
+    from fastembed import TextEmbedding
+
+    # onnxruntime's own arena would keep the memory of the longest text for good.
+    return TextEmbedding(name, threads=1, enable_cpu_mem_arena=False, **options)
+
+
+def _is_the_models(error: Exception) -> bool:
+    """Whether the model, its files or its libraries are to blame: what loading and running a damaged one raises.
+
+    The tokenizers' library raises Exception itself, and onnxruntime's exceptions share no other base class. Files of
+    another shape than fastembed expects end in its lookups.
+    """
+    known = (ArithmeticError, AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+    theirs = type(error).__module__.startswith("onnxruntime.")
+    return type(error) is Exception or theirs or isinstance(error, known)
 
 
 def _return_freed_memory() -> None:

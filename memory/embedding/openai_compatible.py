@@ -1,14 +1,16 @@
 """Any server that speaks OpenAI's /v1/embeddings: a hosted model, Ollama, vLLM, llama.cpp, LM Studio."""
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import numpy as np
 import openai
 
-from memory.embedding.base import PROBE, Vectors, encodable, probe, unit_rows
+from memory.embedding.base import MAX_CHARACTERS, PROBE, EmbeddingRefused, Vectors, encodable, unit_rows
 from memory.errors import EmbeddingUnavailable
 
 _REMEDIES: Final = {
@@ -17,6 +19,11 @@ _REMEDIES: Final = {
     404: "Check SONDER_EMBEDDING_URL (it ends in /v1) and SONDER_EMBEDDING_MODEL.",
     429: "The server limits requests; it may answer later.",
 }
+#: What a server answers to a text that it will not take: malformed, too large, not to be processed (RFC 9110, 15.5).
+_REFUSALS: Final = frozenset({400, 413, 422})
+#: The HTTP library that the client is built on, httpx or its successor: its own errors come out of a body that breaks
+#: off.
+_HTTP: Final = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
 
 
 class OpenAICompatibleProvider:
@@ -24,10 +31,12 @@ class OpenAICompatibleProvider:
 
     `revision` is the operator's label, since the protocol has none: change it when the server's model changes, and a
     new space is opened. `dimension` is learned by a probe unless given, and may not change afterwards. `timeout` is in
-    seconds, for each attempt. Lessons are embedded in requests of at most `batch_size` texts and tried again
-    `max_retries` times; a query is tried once, because an answer by words alone is better than a late one.
+    seconds, for each attempt to the first byte of the answer and again for the whole of it. Lessons are embedded in
+    requests of at most `batch_size` texts and tried again `max_retries` times; a query is tried once, because an answer
+    by words alone is better than a late one.
 
-    Every failure is EmbeddingUnavailable. Nothing that the server wrote is repeated in it, because servers quote keys.
+    Every failure is EmbeddingUnavailable, of the kind EmbeddingRefused if it lies with the texts. Nothing that the
+    server wrote is repeated in it, because servers quote keys.
     """
 
     def __init__(
@@ -46,10 +55,13 @@ class OpenAICompatibleProvider:
         self.revision = revision
         self._dimension = dimension
         self._batch_size = batch_size
+        self._timeout = timeout
         self._server = f"The embedding server {_without_credentials(base_url)}"
-        # The client insists on some key; a server that needs none ignores it.
         self._client = openai.OpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=timeout, max_retries=max_retries
+            base_url=base_url,
+            api_key=api_key or "none",  # the client insists on some key; a server that needs none ignores it
+            timeout=timeout,
+            max_retries=max_retries,
         )
         self._once = self._client.with_options(max_retries=0)
 
@@ -70,7 +82,7 @@ class OpenAICompatibleProvider:
         return row
 
     def check(self) -> None:
-        probe(self)
+        self.embed_query(PROBE)  # once: lessons and queries go the same way, and who asks waits for the answer
 
     def close(self) -> None:
         """Closes the connections to the server."""
@@ -86,19 +98,35 @@ class OpenAICompatibleProvider:
     def _request(self, client: openai.OpenAI, texts: Sequence[str]) -> Any:
         """The decoded body of the server's answer, whatever it is."""
         try:
-            answer = client.embeddings.with_raw_response.create(
-                model=self.model, input=[encodable(text) for text in texts], encoding_format="float"
-            )
-            return json.loads(answer.http_response.content)
+            with client.embeddings.with_streaming_response.create(
+                model=self.model,
+                input=[encodable(text[:MAX_CHARACTERS]) for text in texts],
+                encoding_format="float",
+            ) as answer:
+                return json.loads(self._body(answer.iter_bytes()))
         except openai.APIStatusError as error:
             remedy = _REMEDIES.get(error.status_code, "Look into the server's log.")
-            raise EmbeddingUnavailable(f"{self._server} answered HTTP {error.status_code}. {remedy}") from None
-        except openai.APITimeoutError:
-            raise EmbeddingUnavailable(f"{self._server} did not answer in time.") from None
-        except openai.OpenAIError as error:
+            kind = EmbeddingRefused if error.status_code in _REFUSALS else EmbeddingUnavailable
+            raise kind(f"{self._server} answered HTTP {error.status_code}. {remedy}") from None
+        except (openai.APITimeoutError, _HTTP.TimeoutException):
+            raise self._late() from None
+        except (openai.OpenAIError, _HTTP.HTTPError) as error:
             raise EmbeddingUnavailable(f"{self._server} cannot be reached ({type(error).__name__}).") from None
         except (ValueError, RecursionError):
             raise EmbeddingUnavailable(f"{self._server} answered with something that is not JSON.") from None
+
+    def _body(self, pieces: Iterable[bytes]) -> bytes:
+        """The whole body. The client waits for each piece anew, so a server that drips would hold it for ever."""
+        end = time.monotonic() + self._timeout
+        body = bytearray()
+        for piece in pieces:
+            body += piece
+            if time.monotonic() > end:
+                raise self._late()
+        return bytes(body)
+
+    def _late(self) -> EmbeddingUnavailable:
+        return EmbeddingUnavailable(f"{self._server} did not answer in time.")
 
     def _in_order(self, payload: Any, count: int) -> list[list[Any]]:
         """One row a text, in the order of the texts, by the indexes that the server gave."""

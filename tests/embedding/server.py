@@ -27,6 +27,8 @@ class Server:
         self.body: Callable[[list[str]], Any] = good
         self.status = 200
         self.delay = 0.0
+        self.drip = 0.0  # seconds after each byte of an answer
+        self.missing = 0  # bytes by which an answer is shorter than it says
         self.raw: bytes | None = None
         self.requests: list[dict[str, Any]] = []
         self.failures_first = 0
@@ -38,12 +40,12 @@ def embedding_server() -> Iterator[Server]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self):
-            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            server.requests.append({"path": self.path, "key": self.headers["Authorization"], **sent})
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            server.requests.append({"path": self.path, "key": self.headers["Authorization"], **asked})
             time.sleep(server.delay)
             failing = len(server.requests) <= server.failures_first
             status = 500 if failing else server.status
-            good_answer = json.dumps(server.body(sent["input"])).encode() if status == 200 else b""
+            good_answer = json.dumps(server.body(asked["input"])).encode() if status == 200 else b""
             refusal = json.dumps({"error": {"message": f"bad key {self.headers['Authorization']}"}}).encode()
             content = (good_answer if status == 200 else refusal) if server.raw is None else server.raw
             with suppress(ConnectionError):  # a client that gave up
@@ -51,7 +53,12 @@ def embedding_server() -> Iterator[Server]:
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                sent = content[: len(content) - server.missing]
+                size = 1 if server.drip else len(sent) or 1
+                for start in range(0, len(sent), size):
+                    self.wfile.write(sent[start : start + size])
+                    time.sleep(server.drip)
+                self.close_connection = bool(server.missing)
 
         def log_message(self, *_):
             pass

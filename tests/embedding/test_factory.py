@@ -43,6 +43,19 @@ def test_an_unknown_provider_is_refused_with_the_choices(tmp_path, spec):
 
 
 @pytest.mark.parametrize(
+    "url", ["localhost:11434/v1", "ftp://x/v1", "http://", "http://[::1/v1", "http://x:99999/v1", "http://x/\n", "x"]
+)
+def test_openai_with_an_address_that_is_none_names_the_setting(tmp_path, url):
+    with pytest.raises(ValueError, match="SONDER_EMBEDDING_URL"):
+        provider_from_spec("openai", cache_dir=tmp_path, url=url, model="m")
+
+
+def test_openai_with_a_key_that_no_header_carries_names_the_setting(tmp_path):
+    with pytest.raises(ValueError, match="SONDER_EMBEDDING_KEY"):
+        provider_from_spec("openai", cache_dir=tmp_path, url="http://x/v1", model="m", api_key="ключ")
+
+
+@pytest.mark.parametrize(
     ("given", "missing"),
     [({"model": "m"}, "SONDER_EMBEDDING_URL"), ({"url": "http://x/v1"}, "SONDER_EMBEDDING_MODEL")],
 )

@@ -55,6 +55,16 @@ def test_a_damaged_download_is_unavailable(downloaded):
         FastembedProvider(NAME, cache_dir=downloaded).check()
 
 
+@pytest.mark.parametrize("content", ["", "not JSON", "[]"])
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json", "special_tokens_map.json"])
+def test_a_damaged_file_beside_the_model_is_unavailable(downloaded, name, content):
+    damaged = downloaded / "fastembed" / REPOSITORY / "snapshots" / "c0ffee" / name
+    damaged.unlink()
+    damaged.write_text(content)
+    with pytest.raises(EmbeddingUnavailable, match=f"The embedding model {NAME} does not work here"):
+        FastembedProvider(NAME, cache_dir=downloaded).check()
+
+
 def test_a_model_that_is_not_there_is_unavailable_offline(tmp_path):
     with pytest.raises(EmbeddingUnavailable, match="does not work here"):
         FastembedProvider("BAAI/bge-small-en-v1.5", cache_dir=tmp_path).check()

@@ -161,6 +161,23 @@ def test_a_corrupted_model_is_refused_by_its_digest(tmp_path):
     assert not (tmp_path / "models").exists()
 
 
+@pytest.mark.parametrize("name", ["config.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("damage", [lambda whole: b"", lambda whole: whole[:-9], lambda whole: b"{}"])
+def test_a_damaged_carried_file_is_refused_by_its_digest(tmp_path, monkeypatch, name, damage):
+    carried = tmp_path / "minilm"
+    shutil.copytree(local._CARRIED, carried)
+    (carried / name).write_bytes(damage((carried / name).read_bytes()))
+    monkeypatch.setattr(local, "_CARRIED", carried)
+    with pytest.raises(EmbeddingUnavailable, match=f"local model's {name} has SHA-256 .*Restore it"):
+        LocalProvider(cache_dir=tmp_path / "models").embed_query(QUERY)
+
+
+def test_a_missing_carried_file_is_refused_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "_CARRIED", tmp_path / "nowhere")
+    with pytest.raises(EmbeddingUnavailable, match=r"cannot be read: No such file.*Restore it"):
+        LocalProvider(cache_dir=tmp_path / "models").check()
+
+
 def test_a_missing_model_file_is_refused_with_the_remedy(tmp_path):
     provider = LocalProvider(cache_dir=tmp_path, weights=tmp_path / "nowhere.onnx")
     with pytest.raises(EmbeddingUnavailable, match=r"cannot be read: No such file.*pip install"):

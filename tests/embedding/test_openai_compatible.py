@@ -1,10 +1,12 @@
 import logging
+import time
 import traceback
 
 import numpy as np
 import pytest
 
 from memory.embedding import EmbeddingUnavailable
+from memory.embedding.base import MAX_CHARACTERS, EmbeddingRefused
 from memory.embedding.openai_compatible import OpenAICompatibleProvider
 from tests.embedding.server import KEY, embedding_server, good, vector
 
@@ -175,6 +177,43 @@ def test_a_slow_server_is_given_up(server):
     provider = OpenAICompatibleProvider(base_url=server.url, model="m", timeout=0.1, max_retries=0)
     with pytest.raises(EmbeddingUnavailable, match="in time"):
         provider.embed_query("a")
+    provider.close()
+
+
+def test_a_server_whose_answer_drips_is_given_up(server):
+    server.drip = 0.05
+    provider = OpenAICompatibleProvider(base_url=server.url, model="m", timeout=0.2, max_retries=0)
+    started = time.monotonic()
+    with pytest.raises(EmbeddingUnavailable, match="in time"):
+        provider.embed_query("a")
+    assert time.monotonic() - started < 1.0
+    provider.close()
+
+
+def test_an_answer_that_breaks_off_is_unavailable(provider, server):
+    server.missing = 5
+    with pytest.raises(EmbeddingUnavailable, match="cannot be reached"):
+        provider.embed_query("a")
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_text_that_the_server_will_not_take_is_refused(provider, server, status):
+    server.status = status
+    with pytest.raises(EmbeddingRefused, match=str(status)):
+        provider.embed_query("a")
+
+
+def test_of_a_text_without_end_the_beginning_is_sent(provider, server):
+    provider.embed_query("a" * 1_000_000)
+    assert len(server.requests[0]["input"][0]) == MAX_CHARACTERS
+
+
+def test_check_asks_once_and_does_not_try_again(server):
+    provider = OpenAICompatibleProvider(base_url=server.url, model="m", max_retries=2)
+    server.status = 500
+    with pytest.raises(EmbeddingUnavailable):
+        provider.check()
+    assert len(server.requests) == 1
     provider.close()
 
 

@@ -1,18 +1,24 @@
 """Is it up, can it serve, and what is said when something is broken."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from celery import current_app
 from django.db import InterfaceError, OperationalError, connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client, override_settings
 from kombu.connection import Connection
 
+from memory.embedding import local
+from memory.embedding.hashing import HashingProvider
+from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingSpace
 from memory.services import interaction as interactions
+from memory.services import space as spaces
 from tests.conftest import Agent
 from tests.http.calls import INTERACTIONS, contents, refused
 
@@ -70,8 +76,34 @@ class TestReadyz:
         with override_settings(SONDER_EMBEDDING="nonsense"):
             assert set(failed(ready())) == {"embedding"}
 
+    def test_names_a_model_that_died_after_it_was_asked(
+        self, ready: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert ready().status_code == 200
+
+        def die(*_: Any) -> None:
+            raise EmbeddingUnavailable("The model died.")
+
+        monkeypatch.setattr(HashingProvider, "embed", die)
+        assert failed(ready()) == {"embedding": "The model died."}
+
+    def test_names_a_damaged_file_of_the_model_and_retrieval_goes_on_with_words(
+        self, ready: Callable[..., Any], agent: Agent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "minilm").mkdir()
+        for name in local._CARRIED_SHA256:
+            (tmp_path / "minilm" / name).write_text("{}")
+        monkeypatch.setattr(local, "_CARRIED", tmp_path / "minilm")
+        with override_settings(SONDER_EMBEDDING="local", SONDER_VAR=str(tmp_path)):
+            spaces.activate(spaces.configured_space())
+            (word,) = failed(ready()).values()
+            started = agent.client.post(INTERACTIONS, {"task": "rename a file"}, format="json")
+        assert "config.json has SHA-256" in word
+        assert (started.status_code, started.json()["mode"]) == (201, "lexical")
+
     def test_names_migrations_that_are_not_applied(self, ready: Callable[..., Any]) -> None:
-        MigrationRecorder(connection).record_unapplied("memory", "0001_initial")
+        (newest,) = MigrationLoader(connection).graph.leaf_nodes("memory")
+        MigrationRecorder(connection).record_unapplied(*newest)
         (word,) = failed(ready()).values()
         assert "manage.py migrate" in word
 

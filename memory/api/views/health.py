@@ -49,7 +49,7 @@ def _broker() -> str:
 def _embedding() -> str:
     try:
         usable_space()
-        provider().embed_query("ready")
+        provider().check()  # asks the model: a remembered answer would outlive it
     except EmbeddingUnavailable as refusal:
         return refusal.detail
     return ""
