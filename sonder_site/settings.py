@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "django_structlog",
     "sonder_site",
     "memory",
+    "review",
 ]
 
 MIDDLEWARE = [
@@ -68,6 +69,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "review.context.review",
             ]
         },
     }
@@ -87,6 +89,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "review:dashboard"
+LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

@@ -1,17 +1,21 @@
 """Every route of the site."""
 
 from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
 from memory.api.views.health import healthz, readyz
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="docs"), name="home"),
+    path("", RedirectView.as_view(pattern_name="review:dashboard"), name="home"),
     path("favicon.ico", RedirectView.as_view(url="/static/favicon.svg")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/v1/", include("memory.api.urls")),
+    path("review/", include("review.urls")),
+    path("login/", LoginView.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
 ]
 

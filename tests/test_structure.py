@@ -47,7 +47,7 @@ LONG_FILES = {
 }
 LONG_FUNCTIONS: dict[str, str] = {}
 
-ROOMS = ("memory", "sonder_site", "evaluation", "scripts")
+ROOMS = ("memory", "review", "sonder_site", "evaluation", "scripts")
 SOURCES = {path: path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))}
 TREES = {
     ".".join(name.with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text(encoding="utf-8"))

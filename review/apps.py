@@ -1,0 +1,8 @@
+"""Start-up of the human surface."""
+
+from django.apps import AppConfig
+
+
+class ReviewConfig(AppConfig):
+    name = "review"
+    default_auto_field = "django.db.models.BigAutoField"

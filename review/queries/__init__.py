@@ -1,0 +1,1 @@
+"""What the pages read: each screen's rows, in a constant number of queries."""

@@ -1,0 +1,211 @@
+"""A lesson's page: its standing in words, the evidence, what happened to it, and what a person may do now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from memory.models import (
+    Adjudication,
+    Comment,
+    Contradiction,
+    Interaction,
+    Lesson,
+    LessonUsage,
+    ReviewItem,
+    TrustEvent,
+    UsageExemption,
+)
+from memory.models.sql import fetch
+from memory.models.vocabulary import ReviewStatus, TrustEventKind
+from memory.services.adjudication import version_of
+from memory.services.reading import evidence_of
+from review.charts.intervals import Estimate
+from review.charts.timeline import Mark, Serving, Span, Timeline
+
+UNRESOLVED: Final = (ReviewStatus.OPEN.value, ReviewStatus.SNOOZED.value)
+WINDOW: Final = (
+    2000  # judged servings that charts look at: the record of a busy lesson is longer than any reading of it
+)
+HISTORY: Final = 50
+
+Accounts = Sequence[UUID] | None  # that the reader may see; None for all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A judged serving that the decision rests on, and the work behind it where the reader may see that."""
+
+    figures: Mapping[str, Any]  # as the evidence has it, see docs/evidence.md
+    task: str | None  # None: another account's work
+    usage: UUID | None
+    lost: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """How often it was handed out and held back."""
+
+    servings: int
+    withheld: int
+    latest: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Segment:
+    """The record in one part of the work."""
+
+    by: str  # project, model, tier or week
+    estimate: Estimate
+
+
+def open_item(lesson: UUID) -> ReviewItem | None:
+    """The most urgent unresolved question about it."""
+    items = ReviewItem.objects.filter(subject=lesson, status__in=UNRESOLVED).select_related("claimed_by")
+    return items.order_by("-priority", "created_at").first()
+
+
+def version(lesson: UUID, item: ReviewItem | None) -> int:
+    """What a decision made from the page must still find."""
+    return item.version if item else version_of(lesson)
+
+
+def evidence(lesson: Lesson, accounts: Accounts) -> tuple[dict[str, Any], list[Row], int]:
+    """The evidence computed now, its rows newest first as the reader may see them, and how many rows are elsewhere."""
+    found = evidence_of(lesson)
+    mine = [row for row in found["rows"] if accounts is None or UUID(row["account"]) in set(accounts)]
+    ids = [UUID(row["interaction"]) for row in mine]
+    tasks = dict(Interaction.objects.filter(pk__in=ids).values_list("pk", "task"))
+    usages = dict(LessonUsage.objects.filter(lesson=lesson, interaction__in=ids).values_list("interaction", "pk"))
+    rows = [
+        Row(
+            figures={**row, "at": datetime.fromisoformat(row["at"])},
+            task=tasks.get(UUID(row["interaction"])),
+            usage=usages.get(UUID(row["interaction"])),
+            lost=row["reward"] < 0,
+        )
+        for row in mine
+    ]
+    return found, rows, len(found["rows"]) - len(mine)
+
+
+def served(lesson: UUID) -> Served:
+    """Counts over its whole life."""
+    ((servings, withheld, latest),) = fetch(
+        """
+        SELECT count(*) FILTER (WHERE exposure IN ('served', 'probation')),
+            count(*) FILTER (WHERE exposure NOT IN ('served', 'probation')),
+            max(created_at) FILTER (WHERE exposure IN ('served', 'probation'))
+        FROM lesson_usage WHERE lesson_id = %s
+        """,
+        [lesson],
+    )
+    return Served(servings=servings, withheld=withheld, latest=latest)
+
+
+def segments(lesson: UUID, accounts: Accounts) -> list[Segment]:
+    """The record by project, model, tier and week, over its latest judged servings; parts with the most rows first.
+
+    What other accounts call their projects and models is theirs: their rows are one part, "other accounts".
+    """
+    own = "true" if accounts is None else "i.account_id = ANY(%s)"
+    found = fetch(
+        f"""
+        WITH latest AS MATERIALIZED (
+            SELECT interaction_id, reward, expected_loss, outcome_at FROM lesson_usage
+            WHERE lesson_id = %s AND exposure IN ('served', 'probation') AND weight > 0 AND reward IS NOT NULL
+            ORDER BY credit_seq DESC LIMIT {WINDOW}
+        ), named AS (
+            SELECT u.reward, u.expected_loss,
+                CASE WHEN NOT ({own}) THEN 'other accounts' ELSE coalesce(p.slug, 'no project') END AS project,
+                CASE WHEN NOT ({own}) THEN 'other accounts' ELSE coalesce(i.model, 'not named') END AS model,
+                CASE WHEN NOT ({own}) THEN 'other accounts' ELSE coalesce(i.tier, 'not named') END AS tier,
+                to_char(date_trunc('week', u.outcome_at AT TIME ZONE 'UTC'), 'YYYY-MM-DD') AS week
+            FROM latest u JOIN interaction i ON i.id = u.interaction_id LEFT JOIN project p ON p.id = i.project_id
+        )
+        SELECT CASE WHEN grouping(project) = 0 THEN 'project' WHEN grouping(model) = 0 THEN 'model'
+                WHEN grouping(tier) = 0 THEN 'tier' ELSE 'week' END,
+            coalesce(project, model, tier, week), count(*), count(*) FILTER (WHERE reward < 0), avg(expected_loss)
+        FROM named GROUP BY GROUPING SETS ((project), (model), (tier), (week)) ORDER BY 1, 3 DESC, 2
+        """,
+        [lesson] + ([] if accounts is None else [list(accounts)] * 3),
+    )
+    return [
+        Segment(
+            by=by,
+            estimate=Estimate(label=label, losses=lost, n=n, expected=None if expected is None else float(expected)),
+        )
+        for by, label, n, lost, expected in found
+    ]
+
+
+def strip(lesson: Lesson, events: Sequence[TrustEvent], now: datetime) -> Timeline:
+    """Its judged servings as ticks, with quarantines as spans."""
+    rows = fetch(
+        """
+        SELECT outcome_at, reward < 0 FROM lesson_usage
+        WHERE lesson_id = %s AND exposure IN ('served', 'probation') AND weight > 0 AND reward <> 0
+        ORDER BY credit_seq DESC LIMIT 200
+        """,
+        [lesson.pk],
+    )
+    marks = [Mark(at=event.created_at, label="edited") for event in events if event.kind == TrustEventKind.EDITED]
+    return Timeline(
+        servings=[Serving(at=at, lost=lost) for at, lost in reversed(rows)],
+        until=now,
+        marks=marks,
+        spans=_quarantines(events),
+    )
+
+
+ENTER: Final = {"quarantined", "quarantined_by_reviewer"}
+LEAVE: Final = {
+    "rehabilitated", "released_by_reviewer", "released_to_trial", "rejected_by_reviewer", "restored_by_reviewer",
+    "edited", "undone",
+}  # fmt: skip
+
+
+def _quarantines(events: Sequence[TrustEvent]) -> list[Span]:
+    """From each entry to what ended it; `events` are newest first."""
+    spans: list[Span] = []
+    since: datetime | None = None
+    for event in reversed(events):
+        if event.kind in ENTER and since is None:
+            since = event.created_at
+        elif event.kind in LEAVE and since is not None:
+            spans.append(Span(kind="quarantine", start=since, end=event.created_at))
+            since = None
+    return [*spans, Span(kind="quarantine", start=since)] if since else spans
+
+
+def events(lesson: UUID) -> list[TrustEvent]:
+    """What happened to it, newest first."""
+    return list(TrustEvent.objects.filter(lesson=lesson).order_by("-created_at", "-id")[:HISTORY])
+
+
+def decisions(lesson: UUID) -> list[Adjudication]:
+    """What people decided about it, newest first."""
+    made = Adjudication.objects.filter(subject=lesson).select_related("reviewer", "reverts")
+    return list(made.order_by("-created_at", "-id")[:HISTORY])
+
+
+def comments(subject: UUID) -> list[Comment]:
+    """What people wrote about it, oldest first."""
+    return list(Comment.objects.filter(subject=subject).select_related("author").order_by("created_at"))
+
+
+def contradictions(lesson: UUID) -> list[tuple[Contradiction, str]]:
+    """The pairs it is a side of, with the other side's text."""
+    pairs = list(Contradiction.objects.filter(Q(first=lesson) | Q(second=lesson)).order_by("-created_at")[:10])
+    others = {pair.pk: pair.second if pair.first == lesson else pair.first for pair in pairs}
+    texts = dict(Lesson.objects.filter(pk__in=others.values()).values_list("pk", "text"))
+    return [(pair, texts.get(others[pair.pk], "a lesson that is gone")) for pair in pairs]
+
+
+def excused(lesson: UUID) -> list[UsageExemption]:
+    """Losses that a person took out of its ledger, and nobody put back."""
+    made = UsageExemption.objects.filter(usage__lesson=lesson, reverts__isnull=True, usageexemption__isnull=True)
+    return list(made.select_related("usage__interaction", "reviewer").order_by("-created_at")[:20])

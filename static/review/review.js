@@ -1,0 +1,118 @@
+// Keys, dialogs and focus. Every key presses a visible button or link that shows it: the page is the registry.
+"use strict";
+
+(() => {
+  let busy = false; // between a request and its answer no key decides anything
+  let prefix = "";
+  let opener = null;
+
+  const dialog = () => document.getElementById("dialog");
+  const typing = (element) =>
+    element.closest("textarea, select, [contenteditable], input:not([type=radio], [type=checkbox], [type=submit])");
+
+  function pressed(key) {
+    const within = dialog().open ? dialog() : document;
+    return [...within.querySelectorAll("[data-key]")].find(
+      (each) => each.dataset.key === key && !each.disabled && each.getAttribute("aria-disabled") !== "true" &&
+        each.checkVisibility({ visibilityProperty: true }),
+    );
+  }
+
+  function onKey(event) {
+    if (event.ctrlKey || event.metaKey) {
+      const form = event.key === "Enter" && event.target.closest("form");
+      if (form && !busy) form.requestSubmit();
+      return;
+    }
+    if (event.altKey || event.isComposing || event.repeat) return;
+    if (event.key === "Escape" && typing(event.target) && !dialog().open) return event.target.blur();
+    if (document.body.dataset.keys === "off" || typing(event.target) || busy) return;
+    if (event.key === "Enter" && event.target.closest("a, button, summary, input")) return;
+    const key = prefix ? `${prefix} ${event.key}` : event.key;
+    prefix = "";
+    const target = pressed(key);
+    if (target) {
+      event.preventDefault();
+      press(target);
+    } else if (document.querySelector(`[data-key^="${CSS.escape(event.key)} "]`) && !dialog().open) {
+      prefix = event.key;
+      setTimeout(() => (prefix = ""), 1500);
+    }
+  }
+
+  function press(target) {
+    if (target.matches("input, textarea, select")) {
+      target.focus();
+      if (target.type === "radio" || target.type === "checkbox") {
+        target.click();
+        if (target.dataset.submits) target.form.requestSubmit();
+      }
+    } else {
+      target.click();
+    }
+  }
+
+  // j and k move along the list; Enter or o opens what they stand on.
+  function onMove(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || busy || dialog().open) return;
+    if (document.body.dataset.keys === "off" || typing(event.target)) return;
+    const rows = [...document.querySelectorAll("[data-rows] a.cover")];
+    const at = rows.indexOf(document.activeElement);
+    const step = { j: 1, k: -1 }[event.key];
+    if (step && rows.length) {
+      event.preventDefault();
+      rows[Math.min(rows.length - 1, Math.max(0, at + step))].focus();
+    } else if (event.key === "o" && at >= 0) {
+      rows[at].click();
+    }
+  }
+
+  function open() {
+    if (!dialog().open) dialog().showModal();
+    const first = dialog().querySelector("[data-focus], input:checked, input, textarea, button");
+    if (first) first.focus();
+  }
+
+  function close() {
+    if (dialog().open) dialog().close();
+  }
+
+  function settle(target) {
+    if (target.id === "dialog-body") return open();
+    close();
+    const next = document.querySelector("#main [data-focus]") || document.querySelector("#main h1");
+    if (next && !document.querySelector("#main [autofocus]")) {
+      next.setAttribute("tabindex", next.tabIndex < 0 ? "-1" : next.tabIndex);
+      next.focus({ preventScroll: next.tagName === "H1" });
+    }
+    if (next && next.tagName === "H1") window.scrollTo(0, 0);
+  }
+
+  function setBusy(now) {
+    busy = now;
+    document.getElementById("main").setAttribute("aria-busy", String(now));
+  }
+
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("keydown", onMove);
+  document.addEventListener("click", (event) => {
+    const closer = event.target.closest("[data-close]");
+    if (closer && dialog().open) {
+      event.preventDefault();
+      close();
+    }
+    const copied = event.target.closest("[data-copy]");
+    if (copied) navigator.clipboard?.writeText(new URL(copied.dataset.copy, location.href).href);
+    const link = event.target.closest("[data-dialog]");
+    if (link) opener = link;
+  });
+  document.addEventListener("close", () => opener?.isConnected && opener.focus(), true);
+  document.addEventListener("htmx:before:request", () => setBusy(true));
+  document.addEventListener("htmx:finally:request", () => setBusy(false));
+  document.addEventListener("htmx:after:swap", (event) => settle(event.detail?.ctx?.target ?? event.target));
+  document.addEventListener("htmx:error", () => {
+    const alert = document.getElementById("alert");
+    alert.textContent = "The server did not answer. Nothing was saved; what you typed is still here. Try again.";
+    alert.hidden = false;
+  });
+})();
