@@ -177,7 +177,7 @@ class TestALesson:
         work = start(agent, f"commit the transaction in psycopg with {SECRET}")
         assert len(work["lessons"]) == 3
         report(agent, work["id"], "failed")
-        erase("lesson", bad.pk, account_id=agent.account.pk, actor="system")
+        erase("lesson", bad.pk, account_id=None, actor="system")
         assert gone(bad.pk) == gone(later.pk) == []
         assert places(SECRET) == [("interaction", "task")]
         assert list(Lesson.objects.all()) == [kept]

@@ -15,7 +15,7 @@ import structlog
 from django.db import OperationalError, transaction
 
 from memory import conf
-from memory.errors import Invalid, NotFound
+from memory.errors import Forbidden, Invalid, NotFound
 from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Project, PruneArchive
 from memory.models.scope import scoped
 from memory.models.sql import execute, fetch
@@ -57,7 +57,8 @@ def erase(kind: str, subject: UUID, *, account_id: UUID | None, actor: str, dry_
     """Erases one record with all that came from it, in one transaction.
 
     `account_id` confines the caller; None is an operator, who may erase anything. Raises Invalid for an unknown kind,
-    and NotFound for what does not exist in the account. An attempt that loses a race has changed nothing, and is made
+    NotFound for what does not exist in the account, and Forbidden for a shared lesson that was not learned from the
+    account's own work. An attempt that loses a race has changed nothing, and is made
     again a few times; OperationalError if the last one is lost too.
     """
     if kind not in KINDS:
@@ -98,6 +99,11 @@ def _attempt(kind: str, subject: UUID, account_id: UUID | None, actor: str, dry_
 def _require(kind: str, subject: UUID, account_id: UUID | None) -> None:
     if not _exists(kind, subject, account_id):
         raise NotFound(f"There is no such {kind} in your scope.")
+    if kind == "lesson" and account_id is not None and not _may_erase(subject, account_id):
+        raise Forbidden(
+            "Lessons are shared by all accounts here, and this one was not learned from your account's work. "
+            f"An operator can erase it: manage.py erase lesson {subject} --apply"
+        )
 
 
 def _exists(kind: str, subject: UUID, account_id: UUID | None) -> bool:
@@ -122,6 +128,19 @@ def _lesson_exists(subject: UUID, account_id: UUID | None) -> bool:
         found = found.filter(scoped(scope))
         archived = archived.filter(plan__states__account=None if scope is None else str(scope))
     return found.exists() or archived.exists()
+
+
+def _may_erase(lesson: UUID, account_id: UUID) -> bool:
+    """Whether a lesson is the account's own, or was learned from its work; also one that was merged into another."""
+    if lesson_account(account_id) is not None:
+        return True
+    sources = [
+        *Lesson.objects.filter(pk=lesson).values_list("source_interaction", flat=True),
+        *PruneArchive.objects.filter(lesson=lesson, kind="lesson").values_list(
+            "payload__row__source_interaction", flat=True
+        ),
+    ]
+    return Interaction.objects.filter(pk__in=filter(None, sources), account_id=account_id).exists()
 
 
 def _after(record: ErasureRecord) -> None:
