@@ -1,10 +1,16 @@
 """A lesson's evidence over the wire. Rows of other accounts become a count: never their task, response or ids."""
 
-from typing import Any
+from functools import cached_property
+from typing import Any, Final
+from uuid import UUID
 
 from rest_framework import serializers
 
-from memory.models import TrustEvent
+from memory.models import ApiKey, Membership, TrustEvent
+from memory.services.quarantine import SYSTEM
+
+AGENT_ELSEWHERE: Final = "an agent of another account"
+PERSON_ELSEWHERE: Final = "a person outside your account"
 
 
 class GateSerializer(serializers.Serializer[Any]):
@@ -78,25 +84,62 @@ class EvidenceSerializer(serializers.Serializer[Any]):
     rows_elsewhere = serializers.IntegerField(help_text="Such rows of other accounts, as a count.")
 
 
+class Viewer:
+    """The account that looks at a history, and whom of the actors in it it may know."""
+
+    def __init__(self, account_id: UUID) -> None:
+        self.account_id = account_id
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        keys = ApiKey.objects.filter(account_id=self.account_id).values_list("prefix", flat=True)
+        people = Membership.objects.filter(account_id=self.account_id).values_list("user_id", flat=True)
+        return frozenset({*(f"api_key:{prefix}" for prefix in keys), *(f"user:{person}" for person in people)})
+
+    def knows(self, actor: str) -> bool:
+        """Whether it is the system, or a key or a person of the account."""
+        return actor == SYSTEM or actor in self._own
+
+    def name(self, actor: str) -> str:
+        """The actor, or no more than what kind of outsider it is."""
+        if self.knows(actor):
+            return actor
+        return AGENT_ELSEWHERE if actor.startswith("api_key:") else PERSON_ELSEWHERE
+
+
 class TrustEventSerializer(serializers.ModelSerializer[TrustEvent]):
+    """Takes a `Viewer` as its context's `viewer`."""
+
     evidence = serializers.SerializerMethodField()
+    actor = serializers.SerializerMethodField(
+        help_text=f"`system`, `api_key:<prefix>` or `user:<id>`; outside your account only `{AGENT_ELSEWHERE}` or "
+        f"`{PERSON_ELSEWHERE}`."
+    )
 
     class Meta:
         model = TrustEvent
         fields = ("id", "kind", "evidence", "actor", "created_at")
 
     def get_evidence(self, event: TrustEvent) -> dict[str, Any]:
-        """The evidence with rows of other accounts reduced to a count."""
-        return confined(event.evidence, self.context["account_id"])
+        """The evidence with rows of other accounts reduced to a count, and without what outsiders wrote."""
+        viewer: Viewer = self.context["viewer"]
+        shown = confined(event.evidence, viewer.account_id)
+        if not viewer.knows(event.actor):
+            shown.pop("reason", None)
+        return shown
+
+    def get_actor(self, event: TrustEvent) -> str:
+        viewer: Viewer = self.context["viewer"]
+        return viewer.name(event.actor)
 
 
 def confined(evidence: dict[str, Any], account_id: Any) -> dict[str, Any]:
     """Evidence as one account may see it: another account's rows become a count."""
     shown = dict(evidence)
-    if "rows" in evidence:
+    if isinstance(evidence.get("rows"), list):  # a merge counts the rows that it moved under the same name
         own = [row for row in evidence["rows"] if row["account"] == str(account_id)]
         shown["rows"] = [{key: value for key, value in row.items() if key != "account"} for row in own]
         shown["rows_elsewhere"] = len(evidence["rows"]) - len(own)
-    if "interaction" in evidence:
-        shown.pop("interaction")  # it may be another account's
+    for name in ("interaction", "usage"):
+        shown.pop(name, None)  # it may be another account's
     return shown

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from memory.models import Contradiction, Lesson, LessonEmbedding
+from memory.models import Contradiction, Lesson, LessonEmbedding, Membership, TrustEvent
 from memory.services.credit import sweep
 from tests.conftest import Agent
 from tests.http.calls import INTERACTIONS, LESSONS, nothing_changes, report, start
@@ -189,6 +190,33 @@ class TestHistory:
         assert events[0]["actor"] == "system"
         assert events[0]["evidence"]["policy"] == policy
         assert all("account" not in row for event in events for row in event["evidence"]["rows"])
+
+    def test_names_the_accounts_own_keys_and_people_and_no_others(
+        self, agent: Agent, rival: Agent, lesson: Callable[..., Any]
+    ) -> None:
+        kept, users = lesson(TEXT), get_user_model().objects
+        colleague, stranger = users.create_user("ann"), users.create_user("bob")
+        Membership.objects.create(account=agent.account, user=colleague, role="reviewer")
+        Membership.objects.create(account=rival.account, user=stranger, role="reviewer")
+        shown = {
+            "system": "system",
+            f"api_key:{agent.key.prefix}": f"api_key:{agent.key.prefix}",
+            f"api_key:{rival.key.prefix}": "an agent of another account",
+            f"user:{colleague.pk}": f"user:{colleague.pk}",
+            f"user:{stranger.pk}": "a person outside your account",
+        }
+        for actor in shown:
+            TrustEvent.objects.create(lesson=kept.pk, kind="approved", evidence={"reason": "Said why."}, actor=actor)
+        events = agent.client.get(f"{LESSONS}{kept.pk}/history/").json()["results"][::-1]
+        assert [event["actor"] for event in events] == list(shown.values())
+        assert [bool(event["evidence"]) for event in events] == [told == actor for actor, told in shown.items()]
+
+    def test_shows_what_was_merged_into_a_lesson(self, agent: Agent, lesson: Callable[..., Any]) -> None:
+        kept = lesson(TEXT)
+        evidence = {"plan": "d" * 64, "similarity": 0.97, "rows": 3, "shared": 1}
+        TrustEvent.objects.create(lesson=kept.pk, kind="merged", evidence=evidence, actor="system")
+        (event,) = agent.client.get(f"{LESSONS}{kept.pk}/history/").json()["results"]
+        assert event["evidence"] == evidence
 
 
 class TestNeighbours:

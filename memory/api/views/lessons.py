@@ -76,7 +76,7 @@ class LessonHistoryView(ScopedView, ListAPIView[TrustEvent]):
         return TrustEvent.objects.filter(lesson=lesson_for(self.caller.account_id, self.kwargs["pk"]).pk)
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "account_id": self.caller.account_id}
+        return {**super().get_serializer_context(), "viewer": evidence.Viewer(self.caller.account_id)}
 
 
 class LessonNeighboursView(ScopedView):

@@ -39,9 +39,10 @@ def scrub_journals(counts: Counter[str], interactions: Collection[UUID]) -> None
             SELECT jsonb_agg(r) FROM jsonb_array_elements(e.evidence -> 'rows') r
             WHERE NOT r ->> 'interaction' = ANY(%(ids)s)
         ), '[]'))
-        WHERE jsonb_path_exists(e.evidence, '$.rows[*].interaction ? (@ != "")')
-            AND EXISTS (SELECT 1 FROM jsonb_array_elements(e.evidence -> 'rows') r
-                WHERE r ->> 'interaction' = ANY(%(ids)s))
+        WHERE EXISTS (
+            SELECT 1 FROM jsonb_path_query(e.evidence, '$.rows[*].interaction') AS i
+            WHERE i #>> '{}' = ANY(%(ids)s)
+        )
         """,
         {"ids": ids},
     )
