@@ -12,12 +12,15 @@ from memory.embedding.active import usable_space
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding, LessonTombstone, Outcome
 from memory.models.sql import fetch
+from memory.rules.claim import SIGNATURE_VERSION
+from memory.services import schema, tombstone
 from memory.services.repair import unjudged, unsearchable
-from memory.services.space import INDEXED_STATES, index_name
+from memory.services.space import INDEXED_STATES, index_name, parked
 from memory.services.standing import differences
 from memory.services.tombstone import mac_key_id
 
 LATE = timedelta(minutes=5)
+SHOWN = 5  # ids that a finding names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,16 @@ def _migrations() -> Finding:
         ok=not waiting,
         detail=f"{waiting} not applied" if waiting else "all applied",
         remedy="Run 'manage.py migrate'." if waiting else "",
+    )
+
+
+def _schema() -> Finding:
+    missing = schema.missing()
+    return Finding(
+        check="schema",
+        ok=not missing,
+        detail=f"not as the migrations made it: {'; '.join(missing)}" if missing else "as the migrations made it",
+        remedy="Restore from a whole dump: rules of the store are not enforced." if missing else "",
     )
 
 
@@ -67,12 +80,17 @@ def _indexes() -> Finding:
 def _vectors() -> Finding:
     space = EmbeddingSpace.objects.filter(is_active=True).first()
     have = LessonEmbedding.objects.filter(space=space).values("lesson_id")
-    missing = Lesson.objects.exclude(pk__in=have).count() if space else 0
+    missing = set(Lesson.objects.exclude(pk__in=have).values_list("pk", flat=True)) if space else set()
+    refused = sorted(str(pk) for pk in missing & parked(space)) if space and missing else []
+    detail, remedy = f"{len(missing)} lessons have no vector in the active space", ""
+    if missing:
+        remedy = "A worker embeds them in the background; 'manage.py reembed' does it now."
+    if refused:
+        shown = ", ".join(refused[:SHOWN]) + (", ..." if len(refused) > SHOWN else "")
+        detail += f", {len(refused)} of them because the model refused their text: {shown}"
+        remedy += " What is refused is tried again every hour; the model server's log has the reason."
     return Finding(
-        check="vectors",
-        ok=not missing,
-        detail=f"{missing} lessons have no vector in the active space" if missing else "every lesson has its vector",
-        remedy="A worker embeds them in the background; 'manage.py reembed' does it now." if missing else "",
+        check="vectors", ok=not missing, detail=detail if missing else "every lesson has its vector", remedy=remedy
     )
 
 
@@ -120,11 +138,32 @@ def _sums() -> Finding:
 
 def _tombstones() -> Finding:
     foreign = LessonTombstone.objects.exclude(mac_key_id=mac_key_id()).count()
+    old = LessonTombstone.objects.filter(mac_key_id=mac_key_id()).exclude(signature_version=SIGNATURE_VERSION).count()
+    details, remedies = [], []
+    if foreign:
+        details.append(f"{foreign} are signed by another key and refuse on similarity alone")
+        remedies.append("Restore the SECRET_KEY that they were written with.")
+    if old:
+        details.append(f"{old} have a signature of another version and refuse on similarity alone")
+        remedies.append("They refuse too much rather than too little; nothing is lost.")
     return Finding(
-        check="tombstones",
-        ok=not foreign,
-        detail=f"{foreign} are signed by another key and refuse on similarity alone" if foreign else "all readable",
-        remedy="Restore the SECRET_KEY that they were written with." if foreign else "",
+        check="tombstones", ok=not details, detail="; ".join(details) or "all readable", remedy=" ".join(remedies)
+    )
+
+
+def _tombstone_vectors() -> Finding:
+    """What cannot be mended, because the lesson is gone, is told and is no trouble: nobody can do anything about it."""
+    space = EmbeddingSpace.objects.filter(is_active=True).first()
+    left = tombstone.left_behind(space) if space else 0
+    mendable = tombstone.that_can_follow(space) if space else 0
+    detail = "all have a vector in the active space"
+    if left:
+        detail = f"{left} have no vector in the active space and refuse their very words only, no paraphrase"
+    return Finding(
+        check="tombstone vectors",
+        ok=not mendable,
+        detail=f"{detail}; {mendable} of them can get theirs" if mendable else detail,
+        remedy="Run 'manage.py doctor --repair'." if mendable else "",
     )
 
 
@@ -161,6 +200,7 @@ def _jobs() -> Finding:
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
     _migrations,
+    _schema,
     _embedding,
     _indexes,
     _vectors,
@@ -170,6 +210,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     _standings,
     _states,
     _tombstones,
+    _tombstone_vectors,
     _jobs,
 )
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memory.embedding.active import provider, usable_space
+from memory.embedding.base import embed_each
 from memory.errors import EmbeddingUnavailable, Invalid
 from memory.models import ImportRun, Lesson
 from memory.models.scope import scoped
@@ -142,7 +143,8 @@ def _one(
 def _embed(batch: list[Line], account_id: UUID | None, report: Report) -> dict[int, Meaning]:
     """Where each new line lies, by its number; where no model is there the background embeds what was stored, later.
 
-    What a look at the text refuses, or the store has already, does not reach the model.
+    What a look at the text refuses, or the store has already, does not reach the model. What the model refuses is
+    stored without a vector.
     """
     if report.note:
         return {}
@@ -155,11 +157,12 @@ def _embed(batch: list[Line], account_id: UUID | None, report: Report) -> dict[i
         return {}
     try:
         space = usable_space()
-        vectors = provider().embed([texts[n] for n in wanted])
+        vectors = embed_each(provider(), [texts[n] for n in wanted])
     except EmbeddingUnavailable as refusal:
         report.note = refusal.detail
         return {}
-    return {n: Meaning(vector=vector, space=space) for n, vector in zip(wanted, vectors, strict=True)}
+    found = zip(wanted, vectors, strict=True)
+    return {n: Meaning(vector=vector, space=space) for n, vector in found if vector is not None}
 
 
 def refresh_statistics() -> None:

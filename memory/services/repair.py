@@ -7,10 +7,12 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from memory.embedding.active import usable_space
 from memory.models import EmbeddingSpace, Lesson
 from memory.models.sql import execute, fetch
 from memory.rules.text import identifiers
 from memory.services import space as spaces
+from memory.services import tombstone
 from memory.services.credit import sweep
 from memory.services.standing import rebuild_standings, rebuild_sums
 
@@ -54,8 +56,15 @@ def _indexes() -> None:
 
 
 def _vectors() -> None:
-    while spaces.embed_pending():
-        pass
+    space = usable_space()
+    spaces.unpark(space)
+    while batch := spaces.missing(space, spaces.BATCH):
+        spaces.embed(batch, space)
+
+
+def _tombstone_vectors() -> None:
+    for space in EmbeddingSpace.objects.filter(is_active=True):
+        tombstone.follow(space)
 
 
 def _credit() -> None:
@@ -81,6 +90,7 @@ REPAIRS: Final[Mapping[str, Callable[[], None]]] = {
     "credit": _credit,
     "sums": _sums,
     "standings": _standings,
+    "tombstone vectors": _tombstone_vectors,
 }
 
 

@@ -1,20 +1,32 @@
 """Embedding spaces: opened with their indexes, filled in the background, changed only by `reembed`."""
 
 from dataclasses import asdict
+from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
+import structlog
 from django.db import connection, transaction
+from django.utils import timezone
 from pgvector import HalfVector
 
 from memory.embedding.active import provider, usable_space
+from memory.embedding.base import embed_each
 from memory.embedding.presets import preset_for
-from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
+from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding
 from memory.models.lesson import SIMILARITIES
+from memory.services import tombstone
 
 INDEXED_STATES = ("active", "quarantined")
 BATCH = 64  # texts embedded at once; bounds memory
 M = 16
 EF_CONSTRUCTION = 64
+REFUSED: Final = "embedding_refused"  # the job runs that name what a model refused
+#: A server that is set up anew may take a text tomorrow that it refuses today; asking at every sweep would cost a few
+#: requests a text, every half minute.
+PARKED_FOR: Final = timedelta(hours=1)
+
+log = structlog.get_logger(__name__)
 
 
 def index_name(space: EmbeddingSpace, state: str) -> str:
@@ -62,12 +74,17 @@ def build_indexes(space: EmbeddingSpace) -> None:
             )
 
 
-def activate(space: EmbeddingSpace) -> None:
-    """Makes this the space that retrieval searches."""
+def activate(space: EmbeddingSpace) -> int:
+    """Makes this the space that retrieval searches, and gives tombstones their vectors in it; returns how many.
+
+    Both at once: a rejected value must not come back between the two.
+    """
     with transaction.atomic():
         EmbeddingSpace.objects.exclude(pk=space.pk).filter(is_active=True).update(is_active=False)
         EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+        followed = tombstone.follow(space)
     space.is_active = True
+    return followed
 
 
 def open_first_space() -> EmbeddingSpace:
@@ -81,34 +98,44 @@ def open_first_space() -> EmbeddingSpace:
     return space
 
 
-def missing(space: EmbeddingSpace, limit: int, after: UUID | None = None) -> list[Lesson]:
-    """Lessons without a vector in the space, oldest first."""
-    lessons = Lesson.objects.exclude(pk__in=LessonEmbedding.objects.filter(space=space).values("lesson_id"))
-    if after is not None:
-        lessons = lessons.filter(pk__gt=after)
+def missing(space: EmbeddingSpace, limit: int) -> list[Lesson]:
+    """Lessons without a vector in the space, oldest first; not those that its model refused a while ago."""
+    have = LessonEmbedding.objects.filter(space=space).values("lesson_id")
+    lessons = Lesson.objects.exclude(pk__in=have).exclude(pk__in=parked(space))
     return list(lessons.order_by("pk").only("pk", "text")[:limit])
 
 
 def embed(lessons: list[Lesson], space: EmbeddingSpace) -> int:
-    """Embeds lessons and stores the vectors; one that is there already stays. Raises EmbeddingUnavailable."""
+    """Embeds lessons and stores the vectors; one that is there already stays. Returns how many were embedded.
+
+    What the model refuses is parked, and holds up nothing else. Raises EmbeddingUnavailable if the model is away.
+    """
     if not lessons:
         return 0
-    vectors = provider().embed([lesson.text for lesson in lessons])  # outside any transaction: a model may be slow
+    vectors = embed_each(provider(), [lesson.text for lesson in lessons])  # outside any transaction: it may be slow
     rows = [
         LessonEmbedding(lesson_id=lesson.pk, space=space, embedding=HalfVector(vector))
         for lesson, vector in zip(lessons, vectors, strict=True)
+        if vector is not None
     ]
     alive = set(Lesson.objects.filter(pk__in=[lesson.pk for lesson in lessons]).values_list("pk", flat=True))
     LessonEmbedding.objects.bulk_create([row for row in rows if row.lesson_id in alive], ignore_conflicts=True)
+    _park([lesson.pk for lesson, vector in zip(lessons, vectors, strict=True) if vector is None], space)
     return len(rows)
 
 
 def embed_pending(limit: int = 512) -> int:
-    """Embeds lessons that have no vector in the active space; returns how many. Raises EmbeddingUnavailable."""
+    """Tries up to `limit` lessons that have no vector in the active space; returns how many were embedded.
+
+    Raises EmbeddingUnavailable.
+    """
     space = usable_space()
-    done = 0
-    while done < limit and (batch := missing(space, min(BATCH, limit - done))):
+    tried = done = 0
+    while tried < limit and (batch := missing(space, min(BATCH, limit - tried))):
         done += embed(batch, space)
+        tried += len(batch)
+    if done:
+        tombstone.follow(space)  # what was buried before it was embedded
     return done
 
 
@@ -118,3 +145,22 @@ def embed_one(lesson_id: UUID) -> int:
     if LessonEmbedding.objects.filter(lesson_id=lesson_id, space=space).exists():
         return 0
     return embed(list(Lesson.objects.filter(pk=lesson_id).only("pk", "text")), space)
+
+
+def parked(space: EmbeddingSpace) -> set[UUID]:
+    """Lessons that the space's model refused in the last PARKED_FOR: they are found by their words alone."""
+    since = timezone.now() - PARKED_FOR
+    runs = JobRun.objects.filter(job=REFUSED, started_at__gt=since, figures__space=str(space.pk))
+    return {UUID(pk) for figures in runs.values_list("figures", flat=True) for pk in figures["lessons"]}
+
+
+def unpark(space: EmbeddingSpace) -> None:
+    """Lets everything be tried again at once."""
+    JobRun.objects.filter(job=REFUSED, figures__space=str(space.pk)).delete()
+
+
+def _park(lessons: list[UUID], space: EmbeddingSpace) -> None:
+    if lessons:
+        log.warning("embedding_refused", space=str(space), lessons=[str(pk) for pk in lessons])
+        figures = {"space": str(space.pk), "lessons": [str(pk) for pk in lessons]}
+        JobRun.objects.create(job=REFUSED, outcome="refused", finished_at=timezone.now(), figures=figures)

@@ -9,9 +9,16 @@ from django.conf import settings
 
 from memory.models import EmbeddingSpace, Lesson, LessonEmbedding, LessonTombstone
 from memory.models.scope import scoped
-from memory.models.sql import execute
+from memory.models.sql import execute, fetch
 from memory.models.vocabulary import TombstoneReason
 from memory.rules.claim import SIGNATURE_VERSION, ClaimSignature, same_claim
+
+# The vector in a space of the lesson that left tombstone t, where t has none there and the lesson says what it said.
+_ITS_VECTOR = """
+    lesson_embedding e JOIN lesson l ON l.id = e.lesson_id
+    WHERE e.lesson_id = t.source_lesson AND e.space_id = %s AND l.text_sha256 = t.text_sha256
+        AND t.space_id IS DISTINCT FROM e.space_id
+"""
 
 
 def mac_key() -> bytes:
@@ -82,14 +89,18 @@ def follow(space: EmbeddingSpace) -> int:
     For a change of model, and for what was buried before it was embedded. Returns how many moved.
     """
     return execute(
-        """
+        f"""
         UPDATE lesson_tombstone t SET embedding = e.embedding, space_id = e.space_id
-        FROM lesson_embedding e JOIN lesson l ON l.id = e.lesson_id
-        WHERE e.lesson_id = t.source_lesson AND e.space_id = %s AND l.text_sha256 = t.text_sha256
-            AND t.space_id IS DISTINCT FROM e.space_id
+        FROM {_ITS_VECTOR}
         """,
         [space.pk],
     )
+
+
+def that_can_follow(space: EmbeddingSpace) -> int:
+    """How many tombstones `follow` would give a vector."""
+    ((waiting,),) = fetch(f"SELECT count(*) FROM lesson_tombstone t, {_ITS_VECTOR}", [space.pk])
+    return int(waiting)
 
 
 def left_behind(space: EmbeddingSpace) -> int:

@@ -28,6 +28,7 @@ class Server:
         self.status = 200
         self.delay = 0.0
         self.drip = 0.0  # seconds after each byte of an answer
+        self.refuses = ""  # answers 400 to texts that hold it
         self.missing = 0  # bytes by which an answer is shorter than it says
         self.raw: bytes | None = None
         self.requests: list[dict[str, Any]] = []
@@ -45,6 +46,8 @@ def embedding_server() -> Iterator[Server]:
             time.sleep(server.delay)
             failing = len(server.requests) <= server.failures_first
             status = 500 if failing else server.status
+            if server.refuses and any(server.refuses in text for text in asked["input"]):
+                status = 400
             good_answer = json.dumps(server.body(asked["input"])).encode() if status == 200 else b""
             refusal = json.dumps({"error": {"message": f"bad key {self.headers['Authorization']}"}}).encode()
             content = (good_answer if status == 200 else refusal) if server.raw is None else server.raw

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from memory.models import EmbeddingSpace, Lesson, LessonEmbedding, LessonStanding, Outcome
+from memory.models import EmbeddingSpace, Lesson, LessonEmbedding, LessonStanding, LessonTombstone, Outcome
 from memory.models.sql import execute
 from memory.services.repair import REPAIRS
 from memory.services.space import index_name
@@ -43,6 +43,7 @@ DAMAGE: dict[str, Callable[[], object]] = {
     "credit": lambda: Outcome.objects.update(credited_at=None),
     "sums": lambda: execute("DELETE FROM lesson_sum"),
     "standings": lambda: LessonStanding.objects.all().delete(),
+    "tombstone vectors": lambda: LessonTombstone.objects.update(embedding=None, space=None),
 }
 
 

@@ -12,7 +12,7 @@ from memory.services.repair import REPAIRS
 
 
 class Command(BaseCommand):
-    help = "Checks the store: migrations, model, indexes, search, vectors, waiting outcomes, sums, tombstones, jobs."
+    help = "Checks the store: migrations, schema, model, indexes, search, vectors, credit, sums, tombstones, jobs."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--repair", action="store_true", help="compute again what can be, and look again")

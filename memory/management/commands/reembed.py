@@ -9,6 +9,7 @@ from memory.errors import EmbeddingUnavailable
 from memory.management.output import as_json, progress
 from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
 from memory.services import space as spaces
+from memory.services import tombstone
 
 
 class Command(BaseCommand):
@@ -25,18 +26,35 @@ class Command(BaseCommand):
         try:
             space = spaces.configured_space()
             spaces.build_indexes(space)
+            spaces.unpark(space)
             embedded = self._fill(space)
         except EmbeddingUnavailable as refusal:
             raise CommandError(f"{refusal.detail} What is embedded already stays; run this again.") from None
-        spaces.activate(space)
+        followed = spaces.activate(space)
+        refused = sorted(str(pk) for pk in spaces.parked(space))
         dropped = 0
         if options["drop_old"]:
             dropped = LessonEmbedding.objects.exclude(space=space).delete()[0]
-        told = {"space": str(space), "embedded": embedded, "dropped": dropped}
+        told = {
+            "space": str(space),
+            "embedded": embedded,
+            "refused": refused,
+            "tombstones": followed,
+            "tombstones_left": tombstone.left_behind(space),
+            "dropped": dropped,
+        }
         if options["json"]:
             as_json(self, told)
         else:
-            self.stdout.write(f"{embedded} lessons embedded; {space} is active; {dropped} old vectors dropped.")
+            self._tell(told)
+
+    def _tell(self, told: dict[str, Any]) -> None:
+        self.stdout.write(
+            f"{told['embedded']} lessons embedded; {told['space']} is active; {told['dropped']} old vectors dropped."
+        )
+        self.stdout.write(f"{told['tombstones']} tombstones followed; {told['tombstones_left']} have no vector in it.")
+        if told["refused"]:
+            self.stdout.write(f"The model refused, and words alone find: {', '.join(told['refused'])}.")
 
     def _fill(self, space: EmbeddingSpace) -> int:
         embedded = 0
