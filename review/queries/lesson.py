@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from django.db.models import Q
 
 from memory.models import (
     Adjudication,
+    ApiKey,
     Comment,
     Contradiction,
     Interaction,
@@ -184,6 +186,28 @@ def _quarantines(events: Sequence[TrustEvent]) -> list[Span]:
 def events(lesson: UUID) -> list[TrustEvent]:
     """What happened to it, newest first."""
     return list(TrustEvent.objects.filter(lesson=lesson).order_by("-created_at", "-id")[:HISTORY])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """An event with the name of who did it."""
+
+    event: TrustEvent
+    who: str
+
+
+def named(events: Sequence[TrustEvent], accounts: Accounts) -> list[Named]:
+    """Who did what; the keys of other accounts are theirs to name."""
+    people = [int(event.actor.removeprefix("user:")) for event in events if event.actor.startswith("user:")]
+    keys = [event.actor.removeprefix("api_key:") for event in events if event.actor.startswith("api_key:")]
+    names = {
+        f"user:{pk}": name for pk, name in get_user_model().objects.filter(pk__in=people).values_list("pk", "username")
+    }
+    own = ApiKey.objects.filter(prefix__in=keys)
+    own = own if accounts is None else own.filter(account__in=accounts)
+    names |= {f"api_key:{prefix}": f"the key {name}" for prefix, name in own.values_list("prefix", "name")}
+    names["system"] = "the policy"
+    return [Named(event=event, who=names.get(event.actor, "somebody else")) for event in events]
 
 
 def decisions(lesson: UUID) -> list[Adjudication]:

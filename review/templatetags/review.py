@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
@@ -110,6 +110,16 @@ def dialog() -> SafeString:
 def idempotency() -> SafeString:
     """A hidden field that makes one form one decision, however often it is sent."""
     return format_html('<input type="hidden" name="idempotency_key" value="{}">', uuid4().hex)
+
+
+@register.filter
+def marked(text: str) -> SafeString:
+    """A text with what stands between backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one without its partner is only a character
+        parts[-2:] = ["`".join(parts[-2:])]
+    pieces = [format_html("<code>{}</code>", part) if n % 2 else part for n, part in enumerate(parts)]
+    return format_html_join("", "{}", ((piece,) for piece in pieces))
 
 
 @register.filter

@@ -13,8 +13,10 @@ from django.views.decorators.http import require_GET
 from memory import conf
 from memory.errors import NotFound
 from memory.models import Lesson, LessonStanding
-from memory.models.vocabulary import Role, Verdict
+from memory.models.vocabulary import LessonState, Role, Verdict
 from memory.rules.description import describe_evidence
+from memory.rules.outlook import lead, odds_in_words, would_free, would_quarantine
+from memory.services.quarantine import held_by_person
 from memory.services.reading import neighbours_of
 from review.access import page, person_of, visible
 from review.charts.intervals import Estimate, forest, forest_table
@@ -78,6 +80,7 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
     item = queries.open_item(lesson.pk)
     evidence, rows, elsewhere = queries.evidence(lesson, accounts)
     history = queries.events(lesson.pk)
+    charts = _charts(lesson, evidence, rows, history, accounts)
     context = {
         "lesson": lesson,
         "standing": LessonStanding.objects.filter(pk=lesson.pk).first(),
@@ -89,8 +92,12 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "losses": [row for row in rows if row.lost],
         "elsewhere": elsewhere,
         "excused": queries.excused(lesson.pk),
-        "charts": _charts(lesson, evidence, rows, history, accounts),
-        "history": history,
+        "charts": charts,
+        "segmented": any(chart["name"] == "segment" for chart in charts),
+        "lead": lead(evidence),
+        "outlook": _outlook(lesson, evidence),
+        "odds": odds_in_words(evidence["odds"]) if evidence.get("odds") else "",
+        "history": queries.named(history, accounts),
         "decisions": queries.decisions(lesson.pk),
         "comments": queries.comments(lesson.pk),
         "contradictions": queries.contradictions(lesson.pk),
@@ -98,6 +105,13 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         **choices(request, lesson, item),
     }
     return render(request, "review/lesson.html", context)
+
+
+def _outlook(lesson: Lesson, evidence: dict[str, Any]) -> str:
+    """What would change where it is."""
+    if lesson.state == LessonState.QUARANTINED:
+        return would_free(evidence, by_person=held_by_person(lesson.pk))
+    return would_quarantine(evidence) if lesson.state == LessonState.ACTIVE else ""
 
 
 def choices(request: HttpRequest, lesson: Lesson, item: Any, onward: str = "") -> dict[str, Any]:
