@@ -133,8 +133,23 @@ class TestATask:
     def test_without_a_title_or_a_change_is_refused(self, agent: Agent) -> None:
         pk = add(agent)
         with nothing_changes():
-            refused(agent.client.post(TASKS, {"detail": "x"}, format="json"), 400, "title")
+            for body in ({"detail": "x"}, {}):
+                refused(agent.client.post(TASKS, body, format="json"), 400, "title")
             refused(change(agent, pk), 400, "body")
+
+    def test_that_changes_nothing_is_no_body_by_the_schema_either(self, agent: Agent) -> None:
+        schemas = agent.client.get("/api/v1/schema/?format=json").json()["components"]["schemas"]
+        changing = next(schema for name, schema in schemas.items() if "ChangeTask" in name)
+        assert changing["minProperties"] == 1
+
+    def test_loses_its_detail_owner_project_and_parent_but_never_its_title(self, agent: Agent) -> None:
+        pk = add(agent, detail="with all extras", owner="ci", project="api", parent=add(agent, "Release"))
+        cleared = {"detail": "", "owner": "", "project": None, "parent": None}
+        for field, nothing in cleared.items():
+            assert change(agent, pk, **{field: nothing}).json()[field] == nothing
+        assert read(agent, pk) == {**read(agent, pk), **cleared, "title": "Build"}
+        with nothing_changes():
+            refused(change(agent, pk, title="", detail="kept out with it"), 400, "title")
 
     def test_is_made_once_by_one_request_however_often_it_is_sent(self, agent: Agent) -> None:
         parent, key = add(agent, "Release"), {"Idempotency-Key": "task-1"}

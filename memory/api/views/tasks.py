@@ -62,25 +62,26 @@ class StatusField(serializers.ChoiceField):
 
 
 class ChangeTaskSerializer(StrictSerializer):
+    may_be_empty = False
     title = StrictCharField(required=False, max_length=MAX_TITLE)
-    detail = StrictCharField(required=False, allow_blank=True, max_length=MAX_DETAIL, trim_whitespace=False)
+    detail = StrictCharField(
+        required=False, allow_blank=True, max_length=MAX_DETAIL, trim_whitespace=False, help_text="Empty clears it."
+    )
     status = StatusField(required=False)
     priority = StrictIntegerField(
         required=False, min_value=tasks.FIRST, max_value=tasks.LAST, help_text=f"{tasks.FIRST} comes first."
     )
     project = SlugField(required=False, allow_null=True, help_text="Made on first use.")
-    owner = StrictCharField(required=False, allow_blank=True, max_length=MAX_OWNER, help_text="Who does it.")
+    owner = StrictCharField(
+        required=False, allow_blank=True, max_length=MAX_OWNER, help_text="Who does it; empty is nobody."
+    )
     parent = serializers.UUIDField(  # type: ignore[assignment]  # a wire name that DRF uses for itself
         required=False, allow_null=True, help_text="The task that it is a part of."
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if not attrs:
-            raise serializers.ValidationError({"body": [f"name at least one of {', '.join(self.fields)}."]})
-        return attrs
-
 
 class NewTaskSerializer(ChangeTaskSerializer):
+    may_be_empty = True  # by this rule; the title is what an empty one lacks
     title = StrictCharField(max_length=MAX_TITLE)
 
 
