@@ -24,10 +24,15 @@ STATUS: dict[type[refusals.SonderError], HTTPStatus] = {
     refusals.Forbidden: HTTPStatus.FORBIDDEN,
     refusals.EmbeddingUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
-# What PostgreSQL says when trying again may help (SQLSTATE classes): connection lost, transaction rolled back by a
-# rival, out of resources, stopped by an operator. A connection that was never made has no state.
-PASSING = (None, "08", "40", "53", "57")
-RETRY_SECONDS = 5
+# What PostgreSQL says (SQLSTATE) when the database is well and a rival was in the way: transaction rolled back for a
+# deadlock or to keep an order (class 40), a lock that was not to be had, a statement that waited too long.
+BUSY = ("40", "55P03", "57014")
+BUSY_TYPE = "urn:sonder:busy"
+BUSY_SECONDS = 1
+# And when it is away for a while: connection lost, out of resources, stopped by an operator. A connection that was
+# never made has no state.
+AWAY = ("08", "53", "57")
+AWAY_SECONDS = 5
 MAX_NAME = 80  # characters of a caller's own name for a field that are repeated to it
 
 log = structlog.get_logger(__name__)
@@ -38,15 +43,17 @@ def problem(
     detail: str,
     errors: Mapping[str, list[str]] | None = None,
     headers: Mapping[str, str] | None = None,
+    *,
+    kind: tuple[str, str] | None = None,
 ) -> JsonResponse:
     """The answer: `errors` maps a field to its sentences and is left out where no field is to blame.
 
-    It is JSON whatever the view renders, and its type is `about:blank`: the status says which kind of problem it is,
-    the detail what to do.
+    It is JSON whatever the view renders. Its type is `about:blank`, where the status says which kind of problem it is,
+    unless `kind` gives a type and its title; the detail says what to do.
     """
     body: dict[str, Any] = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "type": kind[0] if kind else "about:blank",
+        "title": kind[1] if kind else HTTPStatus(status).phrase,
         "status": int(status),
         "detail": detail,
     }
@@ -86,7 +93,8 @@ def problem_handler(exc: Exception, context: dict[str, Any]) -> HttpResponse | N
 
 def _answer_to(exc: Exception) -> JsonResponse | None:
     if isinstance(exc, refusals.SonderError):
-        return problem(STATUS.get(type(exc), HTTPStatus.BAD_REQUEST), exc.detail, exc.errors)
+        status = next((STATUS[kind] for kind in type(exc).__mro__ if kind in STATUS), HTTPStatus.BAD_REQUEST)
+        return problem(status, exc.detail, exc.errors)
     if isinstance(exc, Http404):
         return problem(HTTPStatus.NOT_FOUND, "There is nothing at this address in your account.")
     if isinstance(exc, DjangoPermissionDenied):
@@ -96,11 +104,25 @@ def _answer_to(exc: Exception) -> JsonResponse | None:
         return problem(exc.status_code, f"Correct and send again: {', '.join(fields)}.", fields)
     if isinstance(exc, exceptions.APIException):
         return problem(exc.status_code, str(exc.detail), headers=_headers(exc))
-    if isinstance(exc, InterfaceError | OperationalError) and _passes(exc):
+    if isinstance(exc, InterfaceError | OperationalError):
+        return _passing(exc)
+    return None
+
+
+def _passing(exc: Exception) -> JsonResponse | None:
+    """503 for a lost race or an outage, which pass; None for a fault of the statement."""
+    state: str | None = getattr(exc.__cause__, "sqlstate", None)
+    if state is not None and state.startswith(BUSY):
+        log.warning("database_busy", sqlstate=state)
+        detail = "Another request was in the way; nothing was saved. Send the same request again."
+        wait, kind = BUSY_SECONDS, (BUSY_TYPE, "Busy, try again")
+    elif state is None or state.startswith(AWAY):
         log.error("database_unavailable", exc_info=exc)
         detail = "The database does not answer; nothing was saved. Try again in a few seconds."
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(RETRY_SECONDS)})
-    return None
+        wait, kind = AWAY_SECONDS, None
+    else:
+        return None
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(wait)}, kind=kind)
 
 
 def _headers(exc: exceptions.APIException) -> dict[str, str]:
@@ -111,12 +133,6 @@ def _headers(exc: exceptions.APIException) -> dict[str, str]:
     if wait := getattr(exc, "wait", None):
         headers["Retry-After"] = str(math.ceil(wait))
     return headers
-
-
-def _passes(exc: Exception) -> bool:
-    """Whether a database error is an outage or a lost race, and not a fault of the statement."""
-    state = getattr(exc.__cause__, "sqlstate", None)
-    return (state[:2] if state else None) in PASSING
 
 
 # Django's own handlers. People at a page get a page; everything under /api/ gets a problem document.

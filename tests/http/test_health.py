@@ -146,7 +146,6 @@ class TestAFaultOfTheStore:
         [
             (psycopg.OperationalError("connection refused"), 503),
             (psycopg.errors.AdminShutdown("terminating connection"), 503),
-            (psycopg.errors.DeadlockDetected("deadlock detected"), 503),
             (psycopg.errors.TooManyConnections("too many clients"), 503),
             (psycopg.errors.ProgramLimitExceeded("word is too long"), 500),
         ],
@@ -160,6 +159,25 @@ class TestAFaultOfTheStore:
         refused(response, status)
         assert response.headers.get("Retry-After") == ("5" if status == 503 else None)
         assert agent.client.get(INTERACTIONS).status_code == 200
+
+    @pytest.mark.parametrize(
+        "cause",
+        [
+            psycopg.errors.DeadlockDetected("deadlock detected"),
+            psycopg.errors.SerializationFailure("could not serialize access"),
+            psycopg.errors.LockNotAvailable("canceling statement due to lock timeout"),
+            psycopg.errors.QueryCanceled("canceling statement due to statement timeout"),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_that_is_a_lost_race_says_so_and_to_send_the_same_again(self, agent: Agent, cause: Exception) -> None:
+        with connection.execute_wrapper(outage(cause)):
+            response = agent.client.get(INTERACTIONS)
+        assert response.headers["Content-Type"] == "application/problem+json"
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+        document = response.json()
+        assert (document["type"], document["title"]) == ("urn:sonder:busy", "Busy, try again")
+        assert "database" not in document["detail"]
 
     def test_outside_the_api_is_a_page(self, operator: Any) -> None:
         client = Client(raise_request_exception=False)
