@@ -17,7 +17,15 @@ from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Adjudication, Contradiction, Interaction, Lesson, ReviewItem, TrustEvent
 from memory.models.vocabulary import REASONED_VERDICTS, ReviewKind, Role, Verdict
 from memory.rules.reasons import reasons_for
-from memory.services import contradiction, lesson_verdicts, questions, rejection, snapshot, verdicts_on_outcomes
+from memory.services import (
+    contradiction,
+    duplicates,
+    lesson_verdicts,
+    questions,
+    rejection,
+    snapshot,
+    verdicts_on_outcomes,
+)
 from memory.services.authority import Person
 from memory.services.scoping import lesson_account, lock_scope
 
@@ -36,7 +44,7 @@ class Decision:
     reason_code: str = ""
     note: str = ""
     idempotency_key: str = ""  # the same key again gives the same result
-    data: Mapping[str, Any] = field(default_factory=dict)  # text (edit), usage (exempt_row), signal (judge_outcome)
+    data: Mapping[str, Any] = field(default_factory=dict)  # text (edit), keeper (merge), usage, signal (judge_outcome)
 
     @property
     def reason(self) -> str:
@@ -83,6 +91,15 @@ def _exempt(decision: Decision) -> dict[str, Any]:
     return {"usage": str(usage)}
 
 
+def _merge(decision: Decision) -> dict[str, Any]:
+    try:
+        keeper = UUID(str(decision.data.get("keeper", "")))
+    except ValueError:
+        raise Invalid.field("keeper", "choose the lesson that this one repeats.") from None
+    plan = duplicates.merge_into(decision.subject, keeper, reviewer=decision.person.user_id, reason=decision.reason)
+    return {"plan": plan.digest, "keeper": snapshot.take([keeper])}
+
+
 def _settle(decision: Decision) -> dict[str, Any]:
     contradiction.settle(decision.subject, decision.verdict, reviewer=decision.person.user_id, reason=decision.reason)
     return {}
@@ -105,6 +122,7 @@ ACTS: Final[Mapping[Verdict, Act]] = {
     Verdict.UPHOLD: Act(role=Role.REVIEWER, run=_lesson(lesson_verdicts.uphold), answers=KEPT_OUT),
     Verdict.RELEASE: Act(role=Role.REVIEWER, run=_lesson(lesson_verdicts.release), answers=KEPT_OUT),
     Verdict.RELEASE_TO_TRIAL: Act(role=Role.REVIEWER, run=_lesson(lesson_verdicts.release_to_trial), answers=KEPT_OUT),
+    Verdict.MERGE: Act(role=Role.REVIEWER, run=_merge, answers=(*NEW, *KEPT_OUT)),
     Verdict.RESTORE: Act(role=Role.REVIEWER, run=_lesson(rejection.restore)),
     Verdict.EXEMPT_ROW: Act(role=Role.REVIEWER, run=_exempt),
     Verdict.KEEP_FIRST: PAIR,
@@ -259,6 +277,9 @@ def _reverse(made: Adjudication, person: Person) -> None:
     """What a verdict did beside moving lessons."""
     if made.verdict == Verdict.EXEMPT_ROW.value:
         lesson_verdicts.take_back_exemption(UUID(made.before["usage"]), reviewer=person.user_id)
+    elif made.verdict == Verdict.MERGE.value:
+        scope, kept = lesson_account(made.account_id), made.before["keeper"]
+        duplicates.separate(made.before["plan"], kept, scope, reviewer=person.user_id)
     elif made.verdict == Verdict.JUDGE_OUTCOME.value:
         verdicts_on_outcomes.take_back(made, person)
     elif ACTS[Verdict(made.verdict)] is PAIR:

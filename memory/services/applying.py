@@ -16,7 +16,7 @@ from memory.errors import Conflict, Forbidden, Invalid, NotFound
 from memory.models import Lesson, Membership, PruneArchive, PrunePlan
 from memory.models.scope import scoped
 from memory.models.sql import fetch
-from memory.models.vocabulary import Exposure, Role, TombstoneReason, TrustEventKind
+from memory.models.vocabulary import Exposure, LessonState, Role, TombstoneReason, TrustEventKind
 from memory.rules.pruning import Cluster
 from memory.services import merging, pruning, questions, tombstone
 from memory.services.contradiction import keep_both
@@ -165,34 +165,43 @@ def _apply(plan: PrunePlan, where: Where, cluster: Cluster, excluded: tuple[UUID
         return Outcome(keeper=cluster.keeper, pruned=applied, excluded=excluded)
     if not cluster.members:
         return Outcome(keeper=cluster.keeper, excluded=excluded)
-    fetch("SELECT id FROM lesson WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [lessons])
+    hold(lessons)
     if changed := changes(plan, where, [cluster]):
         return Outcome(keeper=cluster.keeper, excluded=excluded, skipped=changed)
     beside: set[UUID] = set()
     for member in cluster.members:
         try:
-            beside |= _prune(plan, cluster.keeper, member.lesson, member.cosine, actor)
+            beside |= prune(plan, cluster.keeper, member.lesson, member.cosine, actor)
         except Exempted:
             transaction.set_rollback(True)  # also what went into the keeper before
             return Outcome(keeper=cluster.keeper, excluded=excluded, skipped={member.lesson: "exempted"})
-    _judge_again(cluster.keeper, beside - set(lessons), where.account_id)
+    judge_again(cluster.keeper, beside - set(lessons), where.account_id)
     return Outcome(keeper=cluster.keeper, pruned=tuple(m.lesson for m in cluster.members), excluded=excluded)
 
 
-def _prune(plan: PrunePlan, keeper: UUID, member: UUID, cosine: float, actor: str) -> frozenset[UUID]:
-    """Buries a member and gives its evidence to the keeper; returns whose cohort became smaller."""
+def hold(lessons: Sequence[UUID]) -> None:
+    """Lets nobody hand these lessons out, change them or merge them until the transaction ends."""
+    fetch("SELECT id FROM lesson WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(lessons)])
+
+
+def prune(plan: PrunePlan, keeper: UUID, member: UUID, cosine: float, actor: str, reason: str = "") -> frozenset[UUID]:
+    """Buries a member and gives its evidence to the keeper; returns whose cohort became smaller.
+
+    Runs under the scope's lock with both lessons held. Raises Exempted; the transaction must be rolled back then.
+    """
     expires = timezone.now() + timedelta(days=conf.current().prune_archive_days)
     tombstone.write(member, TombstoneReason.NEAR_DUPLICATE_PRUNED, keeper)
     tombstone.inherit(member, keeper)
     questions.withdraw_about([member])
     merged = merging.merge(plan, keeper, member, expires)
     evidence = {"plan": plan.digest, "similarity": cosine, "rows": merged.moved, "shared": merged.shared}
+    evidence |= {"reason": reason} if reason else {}
     journal(member, TrustEventKind.PRUNED, {**evidence, "keeper": str(keeper)}, actor)
     journal(keeper, TrustEventKind.MERGED, {**evidence, "lesson": str(member)}, actor)
     return merged.beside
 
 
-def _judge_again(keeper: UUID, beside: set[UUID], account_id: UUID | None) -> None:
+def judge_again(keeper: UUID, beside: set[UUID], account_id: UUID | None) -> None:
     """The keeper's new evidence decides about it at once; what was handed out beside it is looked at."""
     losses = Occasion(exposure=Exposure.SERVED.value, weight=Decimal(1), loss=1, weight_before=Decimal(1))
     nothing = Occasion(exposure=Exposure.SERVED.value, weight=Decimal(0), loss=None)
@@ -205,7 +214,7 @@ def _finish(plan: PrunePlan, outcomes: Sequence[Outcome]) -> None:
     PrunePlan.objects.filter(pk=plan.pk, applied_at__isnull=True).update(applied_at=timezone.now(), states=states)
 
 
-def restore(account_id: UUID | None, digest: str, *, reviewer: int) -> list[UUID]:
+def restore(account_id: UUID | None, digest: str, *, reviewer: int, reason: str = "") -> list[UUID]:
     """Undoes an applied plan: its lessons come back with their rows, their tombstones go. Returns the lessons.
 
     Only a maintainer may, while the archive keeps them. What was erased since does not come back. No later plan
@@ -214,17 +223,13 @@ def restore(account_id: UUID | None, digest: str, *, reviewer: int) -> list[UUID
     """
     _need_maintainer(account_id, reviewer)
     plan = find(account_id, digest)
-    kept = PruneArchive.objects.filter(plan=plan, kind=merging.LESSON, expires_at__gt=timezone.now())
-    lessons = list(kept.order_by("-pk").values_list("lesson", flat=True))  # the last one that went comes back first
-    if not lessons:
-        days = conf.current().prune_archive_days
-        raise Conflict(f"There is nothing to undo: a plan that was applied can be undone once, within {days} days.")
-    keepers = {m.lesson: (cluster.keeper, m.cosine) for cluster in clusters_of(plan) for m in cluster.members}
-    went_on = PruneArchive.objects.filter(kind=merging.LESSON, lesson__in=[keepers[lesson][0] for lesson in lessons])
-    if later := went_on.select_related("plan").first():
-        raise Conflict(f"A later plan merged what this one kept. Undo {later.plan.digest} first.")
+    lessons = archived(plan)
     for lesson in lessons:
-        _restore(plan, account_id, lesson, keepers[lesson], reviewer)
+        with transaction.atomic():
+            lock_scope(account_id)
+            if PruneArchive.objects.filter(plan=plan, lesson=lesson).exists():  # else another call was faster
+                keeper, cosine = bring_back(plan, lesson, reviewer=reviewer, reason=reason)
+                _keep_both(lesson, keeper, cosine, reviewer)
     return lessons
 
 
@@ -237,19 +242,48 @@ def _need_maintainer(account_id: UUID | None, reviewer: int) -> None:
         raise Forbidden("Only a maintainer may undo a plan.")
 
 
-@transaction.atomic
-def _restore(
-    plan: PrunePlan, account_id: UUID | None, lesson: UUID, kept_for: tuple[UUID, float], reviewer: int
-) -> None:
-    lock_scope(account_id)
-    if not PruneArchive.objects.filter(plan=plan, lesson=lesson, kind=merging.LESSON).exists():
-        return  # another call was faster
+def archived(plan: PrunePlan) -> list[UUID]:
+    """The lessons of a plan that can come back, in the order in which they do: the last one that went comes first.
+
+    Raises Conflict if there are none, or if what they were merged into was merged itself.
+    """
+    kept = PruneArchive.objects.filter(plan=plan, kind=merging.LESSON, expires_at__gt=timezone.now())
+    lessons = list(kept.order_by("-pk").values_list("lesson", flat=True))
+    if not lessons:
+        days = conf.current().prune_archive_days
+        raise Conflict(f"There is nothing to undo: a plan that was applied can be undone once, within {days} days.")
+    keepers = _keepers(plan)
+    went_on = PruneArchive.objects.filter(kind=merging.LESSON, lesson__in=[keepers[lesson][0] for lesson in lessons])
+    if later := went_on.select_related("plan").first():
+        raise Conflict(f"A later plan merged what this one kept. Undo {later.plan.digest} first.")
+    return lessons
+
+
+def _keepers(plan: PrunePlan) -> dict[UUID, tuple[UUID, float]]:
+    """What each member was merged into, and how near the two are."""
+    return {m.lesson: (cluster.keeper, m.cosine) for cluster in clusters_of(plan) for m in cluster.members}
+
+
+def bring_back(plan: PrunePlan, lesson: UUID, *, reviewer: int, reason: str = "") -> tuple[UUID, float]:
+    """Puts a merged lesson back as it was, with its rows; returns what it had become part of, and how near that is.
+
+    Runs under the scope's lock. A value that was quarantined is known as that again.
+    """
+    keeper, cosine = _keepers(plan)[lesson]
     owners = merging.unmerge(plan, lesson)
     lifted = tombstone.lift(lesson, TombstoneReason.NEAR_DUPLICATE_PRUNED)
-    keeper, cosine = kept_for
     back = Lesson.objects.get(pk=lesson)
-    if other := Lesson.objects.filter(pk=keeper).first():
-        keep_both(back, other, cosine, reviewer)
+    if back.state == LessonState.QUARANTINED:
+        tombstone.write(lesson, TombstoneReason.QUARANTINED)
     evidence = {"plan": plan.digest, "keeper": str(keeper), "tombstones_lifted": lifted}
+    evidence |= {"reason": reason} if reason else {}
     journal(lesson, TrustEventKind.RESTORED_BY_REVIEWER, evidence, f"user:{reviewer}")
-    evaluate(dict.fromkeys([lesson, *owners], looked_at()), account_id)
+    evaluate(dict.fromkeys([lesson, *owners], looked_at()), back.account_id)
+    return keeper, cosine
+
+
+def _keep_both(lesson: UUID, keeper: UUID, cosine: float, reviewer: int) -> None:
+    """A person has said that these two are not the same: no later plan proposes it."""
+    there = Lesson.objects.in_bulk([lesson, keeper])
+    if len(there) == 2:
+        keep_both(there[lesson], there[keeper], cosine, reviewer)

@@ -110,10 +110,10 @@ def _write(where: Where, pairs: list[Pair], cursor: Cursor) -> PrunePlan:
         "pairs": [[str(pair.first), str(pair.second), round(pair.cosine, 4)] for pair in pairs],
         "fingerprint": _fingerprint(where),
     }
-    return _store(stored, body, search)
+    return store_plan(stored, body, search)
 
 
-def _store(stored: list[dict[str, Any]], body: dict[str, Any], search: Mapping[str, Any]) -> PrunePlan:
+def store_plan(stored: list[dict[str, Any]], body: dict[str, Any], search: Mapping[str, Any]) -> PrunePlan:
     """The plan with these contents; not one that was applied: what has come back since is another matter."""
     while True:
         plan, new = PrunePlan.objects.get_or_create(
