@@ -11,12 +11,14 @@ from uuid import UUID
 
 import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from structlog.testing import capture_logs
 
 from memory.errors import NotFound
 from memory.models import (
     Account,
+    Adjudication,
     Comment,
     Credit,
     ErasureRecord,
@@ -37,7 +39,10 @@ from memory.models import (
 )
 from memory.models.base import new_id
 from memory.models.sql import execute, fetch
+from memory.models.vocabulary import Verdict
 from memory.rules.text import digest
+from memory.services.adjudication import Decision, decide, undo, version_of
+from memory.services.authority import Person
 from memory.services.credit import credit
 from memory.services.erasure import KINDS, erase, ledger_path, read_ledger, sync_ledger
 from memory.services.erasure.rows import forget_answers
@@ -283,6 +288,60 @@ class TestKeptAnswers:
         execute("SET LOCAL enable_seqscan = off")
         plan = fetch("EXPLAIN DELETE FROM idempotency_record WHERE names && %s::uuid[]", [[new_id()]])
         assert "idempotency_record_names" in str(plan)
+
+
+class TestDecisions:
+    """What people decided goes with what they decided about, and with what their decision moved."""
+
+    @pytest.fixture
+    def person(self, operator) -> Person:
+        return Person(user_id=operator.pk, name="Olive", everywhere=True)
+
+    def decide(self, person: Person, subject: Lesson, verdict: Verdict, reason: str, **data: object) -> Adjudication:
+        return decide(
+            Decision(
+                person=person,
+                verdict=verdict,
+                subject=subject.pk,
+                expected_version=version_of(subject.pk),
+                reason_code=reason,
+                note=SECRET,
+                data=data,
+            )
+        )
+
+    def test_an_edit_goes_with_its_new_wording_and_its_undo_with_it(self, person: Person, lesson: Callable) -> None:
+        old = lesson(TEXT)
+        made = self.decide(person, old, Verdict.EDIT, "", text="Log lost connections with the host name.")
+        undo(made.pk, person)
+        new = Lesson.objects.get(origin="edited")
+        assert Adjudication.objects.count() == 2
+        erase("lesson", new.pk, account_id=None, actor="system")
+        assert not Adjudication.objects.exists()
+        assert gone(new.pk) == []
+        assert Lesson.objects.get() == old
+
+    def test_an_excuse_goes_with_the_loss_that_it_excused(self, account, person: Person) -> None:
+        callers, (bad,) = make_callers(account), make_lessons(1)
+        works = [serve(account, f"task {n}", [bad]) for n in range(2)]
+        for work in works:
+            say(callers["caller"], work.pk, "failed")
+            credit(work.pk)
+        usage = LessonUsage.objects.get(interaction=works[0])
+        self.decide(person, bad, Verdict.EXEMPT_ROW, "hard_work", usage=str(usage.pk))
+        assert {table for table, _ in places(SECRET)} >= {"adjudication", "usage_exemption", "trust_event"}
+        erase("interaction", works[0].pk, account_id=None, actor="system")
+        assert places(SECRET) == gone(usage.pk) == []
+        assert Lesson.objects.get() == bad
+
+    def test_an_accounts_decisions_go_with_it(self, account, person: Person, lesson: Callable) -> None:
+        with override_settings(SONDER_LESSON_SCOPE="account"):
+            own = lesson(TEXT, account_id=account.pk)
+            made = self.decide(person, own, Verdict.REJECT, "wrong")
+            undo(made.pk, person)
+            erase("account", account.pk, account_id=None, actor="system")
+        assert not Adjudication.objects.exists()
+        assert places(SECRET) == []
 
 
 class TestAFact:

@@ -10,7 +10,14 @@ from memory.services.erasure.archive import forget_archived_rows
 from memory.services.erasure.companions import Touched, evaluate
 from memory.services.erasure.lesson import erase_lessons, learned_from
 from memory.services.erasure.preference import erase_preferences
-from memory.services.erasure.rows import delete, forget_answers, forget_subjects, hold, scrub_journals
+from memory.services.erasure.rows import (
+    delete,
+    forget_answers,
+    forget_decisions,
+    forget_subjects,
+    hold,
+    scrub_journals,
+)
 from memory.services.standing import subtract
 
 BATCH = 500
@@ -40,6 +47,7 @@ def _batch(ids: list[UUID], counts: Counter[str]) -> Touched:
     _forget_answers(ids, counts)
     delete(counts, "lesson_tombstone", "source_interaction = ANY(%s)", ids)
     delete(counts, "lesson_distillation", "interaction_id = ANY(%s)", ids)
+    _forget_excuses(ids, counts)
     usages = "usage_id IN (SELECT id FROM lesson_usage WHERE interaction_id = ANY(%s))"
     delete(counts, "usage_exemption", f"reverts_id IS NOT NULL AND {usages}", ids)
     delete(counts, "usage_exemption", usages, ids)
@@ -62,6 +70,17 @@ def _judged_in(ids: list[UUID]) -> Touched:
         [ids],
     )
     return {(account_id, lesson) for account_id, lesson in rows}
+
+
+def _forget_excuses(ids: list[UUID], counts: Counter[str]) -> None:
+    """Why a person said that a loss in one of the interactions was not a lesson's fault."""
+    rows = fetch("SELECT id::text FROM lesson_usage WHERE interaction_id = ANY(%s)", [ids])
+    usages = [usage for (usage,) in rows]
+    forget_decisions(counts, "d.before ->> 'usage' = ANY(%s)", usages)
+    counts["trust_event (excuses)"] += execute(
+        "UPDATE trust_event SET evidence = evidence - '{usage,reason}'::text[] WHERE evidence ->> 'usage' = ANY(%s)",
+        [usages],
+    )
 
 
 def _forget_answers(ids: list[UUID], counts: Counter[str]) -> None:

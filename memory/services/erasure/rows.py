@@ -65,10 +65,21 @@ def scrub_names(counts: Counter[str], lessons: Collection[UUID]) -> None:
 
 
 def forget_subjects(counts: Counter[str], subjects: Collection[UUID]) -> None:
-    """Deletes what people wrote and were asked about these subjects."""
+    """Deletes what people wrote, decided and were asked about these subjects, and decisions that moved them too."""
     ids = list(subjects)
     for table in ("review_item", "comment", "second_opinion"):
         delete(counts, table, "subject = ANY(%s)", ids)
-    # An undo refers to what it undoes: the later row goes first.
-    delete(counts, "adjudication", "subject = ANY(%s) AND reverts_id IS NOT NULL", ids)
-    delete(counts, "adjudication", "subject = ANY(%s)", ids)
+    forget_decisions(counts, "subject = ANY(%s)", ids)
+    forget_decisions(
+        counts,
+        "EXISTS (SELECT 1 FROM regexp_matches(d.before::text || d.after::text, "
+        "'([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})', 'g') AS named WHERE named[1] = ANY(%s::text[]))",
+        [str(subject) for subject in ids],
+    )
+
+
+def forget_decisions(counts: Counter[str], where: str, values: Collection[UUID] | Collection[str]) -> None:
+    """Deletes people's decisions `d` where `where` holds, and first what undoes one of them: it refers to it."""
+    chosen = f"SELECT d.id FROM adjudication d WHERE {where}"
+    delete(counts, "adjudication", f"reverts_id IN ({chosen})", values)
+    delete(counts, "adjudication", f"id IN ({chosen})", values)
