@@ -29,7 +29,7 @@ VERDICTS: Final[dict[Verdict, VerdictWords]] = {
         label="Quarantine", consequence="Kept out until a person lets it back.", done="Quarantined."
     ),
     Verdict.UPHOLD: VerdictWords(
-        label="Uphold quarantine", consequence="It stays out. New evidence can still free it.", done="Upheld."
+        label="Uphold", consequence="It stays out. New evidence can still free it.", done="Upheld."
     ),
     Verdict.RELEASE_TO_TRIAL: VerdictWords(
         label="Release to trial",
@@ -41,6 +41,11 @@ VERDICTS: Final[dict[Verdict, VerdictWords]] = {
     ),
     Verdict.RESTORE: VerdictWords(
         label="Restore", consequence="Back in service with its evidence; its tombstone goes.", done="Restored."
+    ),
+    Verdict.MERGE: VerdictWords(
+        label="Merge as a duplicate",
+        consequence="Its evidence becomes the other lesson's. A maintainer can restore it for 30 days.",
+        done="Merged.",
     ),
     Verdict.EXEMPT_ROW: VerdictWords(
         label="Not caused by this lesson",
