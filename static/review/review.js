@@ -90,7 +90,7 @@
 
   function setBusy(now) {
     busy = now;
-    document.getElementById("main").setAttribute("aria-busy", String(now));
+    document.getElementById("main")?.setAttribute("aria-busy", String(now));
   }
 
   document.addEventListener("keydown", onKey);
@@ -109,6 +109,14 @@
   document.addEventListener("close", () => opener?.isConnected && opener.focus(), true);
   document.addEventListener("htmx:before:request", () => setBusy(true));
   document.addEventListener("htmx:finally:request", () => setBusy(false));
+  // An answer that is no page of ours (a proxy's error, say) is shown as it is, not lost in a swap that finds nothing.
+  document.addEventListener("htmx:after:request", (event) => {
+    const { text, response } = event.detail.ctx;
+    if (!text.includes('id="main"')) {
+      event.preventDefault();
+      window.location.assign(response.raw.url);
+    }
+  });
   document.addEventListener("htmx:after:swap", (event) => settle(event.detail?.ctx?.target ?? event.target));
   document.addEventListener("htmx:error", () => {
     const alert = document.getElementById("alert");
