@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.auth import get_user_model
 from rest_framework import serializers
 
 from memory.models import ApiKey, Membership, TrustEvent
@@ -93,11 +94,14 @@ class Viewer:
     @cached_property
     def _own(self) -> frozenset[str]:
         keys = ApiKey.objects.filter(account_id=self.account_id).values_list("prefix", flat=True)
-        people = Membership.objects.filter(account_id=self.account_id).values_list("user_id", flat=True)
+        people = [
+            *Membership.objects.filter(account_id=self.account_id).values_list("user_id", flat=True),
+            *get_user_model().objects.filter(is_superuser=True).values_list("pk", flat=True),  # of every account
+        ]
         return frozenset({*(f"api_key:{prefix}" for prefix in keys), *(f"user:{person}" for person in people)})
 
     def knows(self, actor: str) -> bool:
-        """Whether it is the system, or a key or a person of the account."""
+        """Whether it is the system, a key or a person of the account, or an operator of the store."""
         return actor == SYSTEM or actor in self._own
 
     def name(self, actor: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.models import Lesson, ReviewItem, TrustEvent, WriteRefusal
+from memory.models import Lesson, Membership, ReviewItem, TrustEvent, WriteRefusal
 from memory.services import rejection
 from memory.services.lesson import Written
 from tests.acceptance import acts
@@ -153,6 +153,7 @@ def test_gateway_model_cannot_claim_human_authority(
     assert not TrustEvent.objects.exists()
     assert acts.looked_up(agent, TIMEOUT)["lessons"] == []
 
+    Membership.objects.create(account=agent.account, user=reviewer, role="reviewer")
     rejection.reject(learned.pk, reviewer=reviewer.pk, reason="not ours")
     (event,) = acts.pages(agent, f"{LESSONS}{learned.pk}/history/")
     assert (event["kind"], event["actor"]) == ("rejected_by_reviewer", f"user:{reviewer.pk}")

@@ -195,7 +195,11 @@ class TestHistory:
         self, agent: Agent, rival: Agent, lesson: Callable[..., Any]
     ) -> None:
         kept, users = lesson(TEXT), get_user_model().objects
-        colleague, stranger = users.create_user("ann"), users.create_user("bob")
+        colleague, stranger, operator = (
+            users.create_user("ann"),
+            users.create_user("bob"),
+            users.create_superuser("olive"),
+        )
         Membership.objects.create(account=agent.account, user=colleague, role="reviewer")
         Membership.objects.create(account=rival.account, user=stranger, role="reviewer")
         shown = {
@@ -203,6 +207,7 @@ class TestHistory:
             f"api_key:{agent.key.prefix}": f"api_key:{agent.key.prefix}",
             f"api_key:{rival.key.prefix}": "an agent of another account",
             f"user:{colleague.pk}": f"user:{colleague.pk}",
+            f"user:{operator.pk}": f"user:{operator.pk}",
             f"user:{stranger.pk}": "a person outside your account",
         }
         for actor in shown:
