@@ -18,18 +18,9 @@ class Span:
     text: str  # never empty
 
 
-def inline(before: str, after: str) -> list[Span]:
+def word_diff(before: str, after: str) -> list[Span]:
     """The way from one text to the other: without what is added it is `before`, without what is removed `after`."""
     return list(_merged(_spans(before, after)))
-
-
-def sides(before: str, after: str) -> tuple[list[Span], list[Span]]:
-    """Each text whole, with its own words marked: for two columns."""
-    spans = inline(before, after)
-    return (
-        list(_merged(iter([span for span in spans if span.kind != ADDED]))),
-        list(_merged(iter([span for span in spans if span.kind != REMOVED]))),
-    )
 
 
 def _spans(before: str, after: str) -> Iterator[Span]:
