@@ -19,6 +19,7 @@ from memory.rules.privacy import find_private
 MAX_EVIDENCE = 16
 MAX_TEXT = 1000  # characters
 MAX_EXPECTED = 2048
+SHAPE = {"scope": str, "key": str, "text": str, "enabled": bool}  # of a state in the journal
 
 
 def learn(interaction: Interaction) -> int:
@@ -88,8 +89,19 @@ def refine(account_id: UUID, preference_id: UUID, request: Refinement, actor: st
     return _write(preference, after, RefinementOperation.APPLY, request, actor)
 
 
+def flaw(state: Any, digest: str) -> str:
+    """Why a state in the journal must not become the present one, as a sentence; empty if it may."""
+    if not isinstance(state, dict) or digest_of(state) != digest:
+        return "The journal of this refinement does not match its digests."
+    if {name: type(value) for name, value in state.items()} != SHAPE:
+        return "This version was written in another shape than preferences have today. It can be read and copied."
+    return ""
+
+
 @transaction.atomic
-def roll_back(account_id: UUID, refinement_id: UUID, expected_version: int, actor: str) -> RefinementHistory:
+def roll_back(
+    account_id: UUID, refinement_id: UUID, expected_version: int, actor: str, reason: str = ""
+) -> RefinementHistory:
     """Takes a refinement back, as a new revision. Allowed while the preference still is what the refinement made it.
 
     Raises NotFound, or Conflict if the preference has changed since or the journal does not match its digests.
@@ -99,8 +111,9 @@ def roll_back(account_id: UUID, refinement_id: UUID, expected_version: int, acto
         raise NotFound("There is no such refinement in your account.")
     preference = _locked(account_id, entry.preference_id)
     _expect(preference, expected_version)
-    if digest_of(entry.before_json) != entry.before_digest or digest_of(entry.after_json) != entry.after_digest:
-        raise Conflict("The journal of this refinement does not match its digests; it cannot be rolled back.")
+    broken = flaw(entry.before_json, entry.before_digest) or flaw(entry.after_json, entry.after_digest)
+    if broken:
+        raise Conflict(f"{broken} It cannot be rolled back.")
     if digest_of(state_of(preference)) != entry.after_digest:
         raise Conflict(
             f"The preference has changed since this refinement; it is at version {preference.revision}. "
@@ -109,7 +122,7 @@ def roll_back(account_id: UUID, refinement_id: UUID, expected_version: int, acto
     request = Refinement(
         expected_version=expected_version,
         changes={},
-        evidence=[{"kind": "refinement", "id": str(entry.pk)}],
+        evidence=[{"kind": "refinement", "id": str(entry.pk)}, *([{"kind": "note", "text": reason}] if reason else [])],
         expected_outcome=f"Takes back version {entry.after_version}.",
     )
     return _write(preference, entry.before_json, RefinementOperation.ROLLBACK, request, actor, entry)

@@ -20,7 +20,7 @@ from memory.services.adjudication import Decision, Stale
 from review.access import page, person_of
 from review.words import VERDICTS
 
-FIELDS = ("text", "usage", "signal")  # what a verdict may carry beside its reason
+FIELDS = ("text", "usage", "signal", "keeper")  # what a verdict may carry beside its reason
 
 
 def here_or(request: HttpRequest, url: str | None, otherwise: str) -> str:

@@ -12,10 +12,12 @@
 
   function pressed(key) {
     const within = dialog().open ? dialog() : document;
-    return [...within.querySelectorAll("[data-key]")].find(
+    const found = [...within.querySelectorAll("[data-key]")].filter(
       (each) => each.dataset.key === key && !each.disabled && each.getAttribute("aria-disabled") !== "true" &&
         each.checkVisibility({ visibilityProperty: true }),
     );
+    const row = document.activeElement?.closest("[data-rows] > *"); // the row in focus has its own keys
+    return found.find((each) => row?.contains(each)) ?? found[0];
   }
 
   function onKey(event) {
