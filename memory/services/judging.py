@@ -16,12 +16,13 @@ from django.db import transaction
 
 from memory import conf
 from memory.errors import NotFound
-from memory.models import Comment, Interaction, JobRun, ReviewItem
+from memory.models import Comment, JobRun, ReviewItem
 from memory.models.sql import fetch
 from memory.models.vocabulary import ReviewKind, ReviewStatus, Role
 from memory.services import questions
 from memory.services.authority import Person
 from memory.services.questions import Question
+from memory.services.review_queue import comment
 from memory.services.weighing import weigh
 
 JOB: Final = "judging"
@@ -209,10 +210,5 @@ def skip(item_id: UUID, person: Person) -> None:
 
 
 def flag_private(interaction_id: UUID, person: Person, note: str) -> Comment:
-    """Notes that the text holds something private; an operator erases it. Raises NotFound or Forbidden."""
-    account = Interaction.objects.filter(pk=interaction_id).values_list("account_id", flat=True).first()
-    if account is None:
-        raise NotFound("There is no such interaction.")
-    person.need(Role.JUDGE, account)
-    text = PRIVATE + (note.strip() or "look at the text.")
-    return Comment.objects.create(subject=interaction_id, author_id=person.user_id, text=text)
+    """Notes that the text holds something private; an operator erases it. Raises NotFound, Forbidden or Invalid."""
+    return comment(interaction_id, person, PRIVATE + (note.strip() or "look at the text."))
