@@ -96,6 +96,22 @@ def best(contenders: Sequence[Contender]) -> UUID:
     return min(contenders, key=lambda c: c.place).lesson
 
 
+def why_kept(keeper: Contender, others: Sequence[Contender]) -> str:
+    """The first thing that sets the kept lesson apart from every other: evidence, wins, length, age, in that order."""
+    ahead = (
+        (keeper.caller, [o.caller for o in others], "callers judged it more often"),
+        (keeper.machine, [o.machine for o in others], "the runtime judged it more often"),
+        (keeper.wins, [o.wins for o in others], "it has more wins"),
+        (keeper.length, [o.length for o in others], "its text is longer"),
+    )
+    for mine, theirs, words in ahead:
+        if all(mine > value for value in theirs):
+            return f"{words}: {mine} against {max(theirs)}"
+        if any(mine != value for value in theirs):
+            return "it has the best record of them, taken class by class"
+    return "nothing sets them apart but its age"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exposed:
     """One of two rows of evidence, when two lessons that become one were in the same interaction."""

@@ -97,7 +97,7 @@ def applying(
     where = pruning.scope(account_id)
     wanted = [_without(cluster, exclude) for cluster in _checked(plan, exclude)]
     _refuse_moved(plan, where, [cluster for cluster, _ in wanted if cluster.members])
-    _keep_apart(plan, exclude)
+    _keep_apart(plan, exclude, int(actor[5:]) if actor.startswith("user:") else None)
     outcomes = []
     for cluster, excluded in wanted:
         outcomes.append(_apply(plan, where, cluster, excluded, actor))
@@ -125,34 +125,42 @@ def _without(cluster: Cluster, exclude: Sequence[Exclusion]) -> tuple[Cluster, t
     return Cluster(keeper=cluster.keeper, members=left), out
 
 
-def _refuse_moved(plan: PrunePlan, where: Where, clusters: Sequence[Cluster]) -> None:
-    """Raises Conflict if the plan's space, threshold or lessons are not what they were."""
+def moved(plan: PrunePlan, where: Where, clusters: Sequence[Cluster]) -> dict[UUID, str]:
+    """What of these clusters is not as the plan saw it, by lesson; empty if they can be applied. See `changes`.
+
+    Raises Conflict if the space or its threshold is another.
+    """
     known = (str(where.space.pk), where.space.prune_similarity)
     if (plan.states["space"], plan.states["prune_similarity"]) != known:
         raise Conflict("The embedding space or its threshold is another by now. Get a new plan.")
     changed = changes(plan, where, clusters)
     # Read after the changes: what another call has applied by now is not a change but a part of this plan.
     done = set(PruneArchive.objects.filter(plan=plan).values_list("lesson", flat=True))
-    moved = {
+    return {
         lesson: changed[lesson]
         for cluster in clusters
         if not any(member.lesson in done for member in cluster.members)
         for lesson in lessons_of(cluster)
         if lesson in changed
     }
-    if moved:
-        listed = [f"{lesson}: {reason}" for lesson, reason in sorted(moved.items())]
-        raise Conflict(f"The store has moved since this plan: {len(moved)} lessons. Get a new one.", {"digest": listed})
 
 
-def _keep_apart(plan: PrunePlan, exclude: Sequence[Exclusion]) -> None:
+def _refuse_moved(plan: PrunePlan, where: Where, clusters: Sequence[Cluster]) -> None:
+    """Raises Conflict if the plan's space, threshold or lessons are not what they were."""
+    found = moved(plan, where, clusters)
+    if found:
+        listed = [f"{lesson}: {reason}" for lesson, reason in sorted(found.items())]
+        raise Conflict(f"The store has moved since this plan: {len(found)} lessons. Get a new one.", {"digest": listed})
+
+
+def _keep_apart(plan: PrunePlan, exclude: Sequence[Exclusion], reviewer: int | None) -> None:
     """Notes what is excluded as decided, so that the next plan does not ask again."""
     named = {exclusion.lesson for exclusion in exclude}
     for cluster in clusters_of(plan):
         lessons = Lesson.objects.in_bulk(lessons_of(cluster)) if named & set(lessons_of(cluster)) else {}
         for member in cluster.members:
             if (named & {cluster.keeper, member.lesson}) and {cluster.keeper, member.lesson} <= lessons.keys():
-                keep_both(lessons[cluster.keeper], lessons[member.lesson], member.cosine, None)
+                keep_both(lessons[cluster.keeper], lessons[member.lesson], member.cosine, reviewer)
 
 
 @transaction.atomic

@@ -59,7 +59,8 @@
     if (event.ctrlKey || event.metaKey || event.altKey || busy || dialog().open) return;
     if (document.body.dataset.keys === "off" || typing(event.target)) return;
     const rows = [...document.querySelectorAll("[data-rows] a.cover")];
-    const at = rows.indexOf(document.activeElement);
+    const here = document.activeElement?.closest("[data-rows] > *");
+    const at = rows.findIndex((each) => each === document.activeElement || here?.contains(each));
     const step = { j: 1, k: -1 }[event.key];
     if (step && rows.length) {
       event.preventDefault();
