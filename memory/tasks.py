@@ -23,6 +23,7 @@ from memory.services import (
     pruning,
     quarantine,
     retention,
+    review_priority,
     space,
     staleness,
     standing,
@@ -131,6 +132,13 @@ def maintenance_staleness() -> None:
     """Asks about lessons that once did well and have not been judged for long. Changes none."""
     with jobs.recorded("staleness") as figures:
         figures.update(staleness.run())
+
+
+@shared_task(**RETRY)
+def maintenance_review_queue() -> None:
+    """Wakes the questions that were snoozed until now, and weighs every open one anew. Answers none."""
+    with jobs.recorded("review_queue") as figures:
+        figures.update(review_priority.run())
 
 
 @shared_task(**RETRY)

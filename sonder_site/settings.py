@@ -164,6 +164,7 @@ CELERY_BEAT_SCHEDULE = {
         "task": "memory.tasks.maintenance_summaries",
         "schedule": float(globals()["SONDER_SUMMARY_SECONDS"]),
     },
+    "review queue": {"task": "memory.tasks.maintenance_review_queue", "schedule": 300.0},
     "contradictions": {"task": "memory.tasks.maintenance_contradictions", "schedule": 3600.0},
     "prune plan": {"task": "memory.tasks.maintenance_prune_plan", "schedule": 6 * 3600.0},
     "staleness": {"task": "memory.tasks.maintenance_staleness", "schedule": 24 * 3600.0},

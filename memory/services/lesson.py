@@ -112,8 +112,9 @@ def _insert(new: NewLesson, text: str, verdict: Verdict) -> Lesson:
     else:
         vector = HalfVector(new.meaning.vector)
         LessonEmbedding.objects.create(lesson=lesson, space=new.meaning.space, embedding=vector)
-    for name in verdict.flags:
-        flag(lesson, ReviewKind(name))
+    waits = [ReviewKind.NEW_LESSON] if new.state == LessonState.CANDIDATE else []  # for a reviewer, and nobody else
+    for kind in (*waits, *map(ReviewKind, verdict.flags)):
+        flag(lesson, kind)
     return lesson
 
 

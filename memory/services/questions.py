@@ -39,7 +39,7 @@ def ask(questions: Iterable[Question]) -> int:
         question = asked.get((item.kind, item.subject))
         if question is None:
             continue
-        if item.status in UNRESOLVED and item.priority < question.severity:
+        if item.status in UNRESOLVED and item.priority_parts.get("severity", item.priority) < question.severity:
             ReviewItem.objects.filter(pk=item.pk).update(version=F("version") + 1, **_weight(question))
         if item.status in UNRESOLVED or (item.resolved_at and item.resolved_at >= question.since):
             del asked[item.kind, item.subject]
