@@ -72,6 +72,13 @@ def detail(request: HttpRequest, preference_id: UUID) -> HttpResponse:
     return render(request, "review/preference.html", context)
 
 
+@require_GET
+@page()
+def version(request: HttpRequest, preference_id: UUID) -> HttpResponse:
+    """The number of the present version, for a page that asks whether it still shows it."""
+    return HttpResponse(str(find(request, preference_id).revision), content_type="text/plain")
+
+
 def changed_state(before: Version, after: Version) -> str:
     """What became of whether it is handed out; empty if nothing did."""
     if before.enabled == after.enabled:

@@ -233,6 +233,8 @@ def replan(request: HttpRequest) -> HttpResponse:
 def export(request: HttpRequest, digest: str, kind: str) -> HttpResponse:
     """Every row of the plan as CSV, or as one JSON object a line."""
     plan = _find(request, digest)
+    if kind not in ("csv", "ndjson"):
+        raise NotFound("A plan can be had as csv or as ndjson.")
     rows = list(_rows(queries.read(plan)))
     if kind == "csv":
         response = HttpResponse(content_type="text/csv; charset=utf-8")

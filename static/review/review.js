@@ -96,6 +96,15 @@
     document.getElementById("main")?.setAttribute("aria-busy", String(now));
   }
 
+  // A page that shows a version asks from time to time whether it still is the present one.
+  async function watch() {
+    const notice = document.querySelector("#main [data-watch][hidden]");
+    if (!notice || document.hidden) return;
+    const answer = await fetch(notice.dataset.watch, { redirect: "error" }).catch(() => null);
+    if (answer?.ok) notice.hidden = (await answer.text()) === notice.dataset.seen;
+  }
+
+  setInterval(watch, 15000);
   document.addEventListener("keydown", onKey);
   document.addEventListener("keydown", onMove);
   document.addEventListener("click", (event) => {

@@ -193,6 +193,14 @@ class TestAPreference:
             counts.append(len(seen))
         assert counts[0] == counts[1]
 
+    def test_tells_a_page_that_asks_which_version_is_the_present_one(
+        self, page: Client, account: Account, rival_account: Account
+    ) -> None:
+        found = make(account, FIRST, "Second.")
+        assert page.get(url(found, "version")).content == b"2"
+        assert 'data-seen="2" hidden' in page.get(url(found)).content.decode()
+        assert page.get(url(make(rival_account, FIRST), "version")).status_code == 404
+
 
 class TestComparing:
     def test_any_two_versions_by_a_plain_address_the_earlier_one_first(self, page: Client, account: Account) -> None:
