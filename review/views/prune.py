@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memory import conf
-from memory.errors import EmbeddingUnavailable, Invalid, NotFound
+from memory.errors import Conflict, EmbeddingUnavailable, Invalid, NotFound
 from memory.models import PrunePlan
 from memory.models.vocabulary import Role
 from memory.rules.words import count
@@ -139,6 +139,8 @@ def apply(request: HttpRequest, digest: str) -> HttpResponse:
         outcomes = plan_decisions.apply_plan(person_of(request), account, digest, typed=typed, exclude=exclude)
     except Invalid as refusal:
         return _show(request, plan, {}, refusal, 422)
+    except Conflict as moved:  # the page says what has changed, and keeps why rows were to stay
+        return _show(request, plan, {"conflict": moved.detail}, status=409)
     messages.success(request, _told(outcomes))
     return HttpResponseRedirect(reverse("review:prune_plan", args=[digest]))
 

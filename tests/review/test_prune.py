@@ -353,6 +353,20 @@ class TestAStoreThatMoved:
         assert page.post(url(plan, "apply"), form(plan, 1)).status_code == 409
         assert Lesson.objects.count() == 2
 
+    def test_a_plan_that_moved_while_it_was_read_keeps_why_rows_were_to_stay(
+        self, page: Client, lesson: Any, space: Any, mia: Person
+    ) -> None:
+        (_, gone), (_, stays) = twins(lesson, space, 0), twins(lesson, space, 1)
+        plan = plan_now()
+        decide(decision(mia, Verdict.REJECT, gone.pk))
+        answer = page.post(url(plan, "apply"), form(plan, 1, but={stays: ("complementary", "See the manual.")}))
+        assert answer.status_code == 409
+        text = shown(answer)
+        assert "Nothing was merged." in text
+        assert f"“{gone.text}” left service" in text
+        assert "You wanted it to stay: They go together. See the manual." in text
+        assert Lesson.objects.count() == 4
+
     def test_re_planning_makes_the_plan_of_now(self, page: Client, pair: Any, mia: Person) -> None:
         plan = plan_now()
         decide(decision(mia, Verdict.REJECT, pair[1].pk))
@@ -437,6 +451,24 @@ class TestUndoing:
         assert "A person decided that they say the same." in text
         assert page.post(url(merged, "restore"), {"reason_code": "mistake"}).status_code == 302
         assert set(Lesson.objects.all()) == {kept, gone}
+
+
+def test_a_reviewer_merges_a_duplicate_with_a_reason_and_takes_it_back(
+    client: Client, account: Account, pair: Any
+) -> None:
+    kept, gone = pair
+    ana = member(account, "reviewer", "ana")
+    client.force_login(get_user_model().objects.get(pk=ana.user_id))
+    asked = {"subject": gone.pk, "keeper": kept.pk, "expected_version": 0, "next": f"/review/lessons/{kept.pk}/"}
+    page = client.get("/review/decide/merge/", asked).content.decode()
+    assert f'name="keeper" value="{kept.pk}"' in page
+    sent = {**asked, "decision": "merge"}
+    assert client.post("/review/decide/", sent).status_code == 422
+    assert client.post("/review/decide/", {**sent, "reason_code": "clearer", "keeper": "x"}).status_code == 422
+    assert client.post("/review/decide/", {**sent, "reason_code": "clearer"}).url == asked["next"]
+    assert list(Lesson.objects.all()) == [kept]
+    assert client.post("/review/undo/", {"next": asked["next"]}).status_code == 302
+    assert set(Lesson.objects.all()) == {kept, gone}
 
 
 class TestExports:
