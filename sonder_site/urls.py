@@ -6,6 +6,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from memory.api.views.health import healthz, readyz
+from review.views.settings import Password
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="review:dashboard"), name="home"),
@@ -16,6 +17,7 @@ urlpatterns = [
     path("review/", include("review.urls")),
     path("login/", LoginView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("password/", Password.as_view(), name="password"),
     path("admin/", admin.site.urls),
 ]
 
