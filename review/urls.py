@@ -12,6 +12,7 @@ from review.views import (
     preference_changes,
     preferences,
     prune,
+    retrieval,
     settings,
 )
 
@@ -50,4 +51,5 @@ urlpatterns = [
     path("prune/<slug:digest>/apply/", prune.apply, name="prune_apply"),
     path("prune/<slug:digest>/restore/", prune.restore, name="prune_restore"),
     path("prune/<slug:digest>/plan.<str:kind>", prune.export, name="prune_export"),
+    path("retrieval/", retrieval.playground, name="retrieval"),
 ]
