@@ -20,6 +20,7 @@ from memory.services import (
     distilling,
     idempotency,
     jobs,
+    judging,
     pruning,
     quarantine,
     retention,
@@ -139,6 +140,13 @@ def maintenance_review_queue() -> None:
     """Wakes the questions that were snoozed until now, and weighs every open one anew. Answers none."""
     with jobs.recorded("review_queue") as figures:
         figures.update(review_priority.run())
+
+
+@shared_task(**RETRY)
+def maintenance_judging() -> None:
+    """Asks for the verdicts that would change most, and about those that differ. Judges nothing."""
+    with jobs.recorded(judging.JOB) as figures:
+        figures.update(judging.run())
 
 
 @shared_task(**RETRY)
