@@ -1,0 +1,127 @@
+"""Calibration and health: whether quarantine can be trusted, and whether the store learns."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from memory.rules.description import span
+from memory.services.health import HealthReport, report
+from review.access import page, person_of
+from review.accounts import Choice, choose
+from review.charts import Bin, reliability, reliability_table
+from review.keys import KEYS
+from review.places import queue_url
+from review.queries import health as reads
+from review.queries.agreement import agreement
+
+WINDOWS: Final = {"7": "7 days", "28": "28 days", "90": "90 days", "365": "a year"}
+USUAL: Final = "28"
+#: What waits for each job: the queue of the report that it empties.
+EMPTIES: Final = {"credit_sweep": "credit", "distill_sweep": "distillation"}
+EXPECTED, OBSERVED = "Expected to lose", "Lost"
+
+
+@require_GET
+@page()
+def health(request: HttpRequest) -> HttpResponse:
+    """The page; its window, account and form are in the address."""
+    choice, days, now = choose(request), _days(request), timezone.now()
+    figures = _figures(request, choice, now, now - timedelta(days=int(days)))
+    seen, decided = figures["exposures"], reads.decided(figures["fates"])
+    labels = {key.action: key.label for key in KEYS if key.scope == "go"}
+    context = {
+        **figures,
+        "choice": choice,
+        "decided": decided,
+        "decided_span": span(decided.interval),
+        "left_out": reads.together(seen.withheld),
+        "days": days,
+        "windows": WINDOWS,
+        "tables": request.GET.get("tables") == "1",
+        "toggle": _toggled(request),
+        "charts": [_chart("served", seen.served), _chart("withheld", seen.withheld)],
+        "queues": [{"ages": each, "label": labels[each.name], "url": queue_url(each.name)} for each in figures["ages"]],
+        "jobs": _jobs(figures["report"], figures["durations"]),
+        "audit_url": queue_url("audit"),
+        "window": WINDOWS[days],
+    }
+    return render(request, "review/health.html", context)
+
+
+@require_GET
+@page()
+def export(request: HttpRequest) -> HttpResponse:
+    """Every figure of the page as JSON."""
+    choice, days, now = choose(request), _days(request), timezone.now()
+    figures = _figures(request, choice, now, now - timedelta(days=int(days)))
+    body = {"account": choice.account.slug if choice.account else None, "window_days": int(days)}
+    body |= {name: _plain(value) for name, value in figures.items()}
+    answer = JsonResponse(body, json_dumps_params={"indent": 2})
+    answer["Content-Disposition"] = 'attachment; filename="health.json"'
+    return answer
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def _days(request: HttpRequest) -> str:
+    asked = request.GET.get("days", USUAL)
+    return asked if asked in WINDOWS else USUAL
+
+
+def _figures(request: HttpRequest, choice: Choice, now: datetime, since: datetime) -> dict[str, Any]:
+    """Everything that is read, a constant number of queries."""
+    found, seen = reads.fates(choice.account_id, since), reads.exposures(choice.account_id, since)
+    made = report(choice.account_id, now)
+    accounts = None if choice.account is None else [choice.account.pk]
+    return {
+        "report": made,
+        "trust": reads.trust(found, seen),
+        "fates": found,
+        "exposures": seen,
+        "agreement": agreement(accounts, since),
+        "ages": reads.ages(person_of(request).accounts() if choice.account is None else accounts),
+        "durations": reads.durations([job.job for job in made.jobs]),
+    }
+
+
+def _chart(name: str, bins: Sequence[Bin]) -> dict[str, Any]:
+    titles = {"served": "Handed out", "withheld": "Left out: by coin and by quarantine"}
+    return {
+        "name": name,
+        "title": titles[name],
+        "n": sum(each.n for each in bins),
+        "svg": reliability(f"reliability-{name}", bins, title=titles[name], predicted=EXPECTED, observed=OBSERVED),
+        "table": reliability_table(bins, title=titles[name], predicted=EXPECTED, observed=OBSERVED),
+    }
+
+
+def _jobs(made: HealthReport, durations: dict[str, timedelta]) -> list[dict[str, Any]]:
+    waiting = {queue.name: queue.waiting for queue in made.queues}
+    backlog = {job: waiting[queue] for job, queue in EMPTIES.items()} | {"embed_sweep": made.vectors.missing}
+    return [
+        {"job": job, "took": _seconds(durations.get(job.job)), "backlog": backlog.get(job.job)} for job in made.jobs
+    ]
+
+
+def _seconds(took: timedelta | None) -> str:
+    return "" if took is None else f"{took.total_seconds():,.1f} s"
+
+
+def _toggled(request: HttpRequest) -> str:
+    """The same address with the tables open, or with the charts."""
+    address = request.GET.copy()
+    if address.pop("tables", None) is None:
+        address["tables"] = "1"
+    return f"?{address.urlencode()}"
