@@ -173,10 +173,24 @@ class Conf:
     )
     retain_refusals_days: int = setting(180, "Days for which refused writes are listed; 0 keeps them.", low=0)
     retain_job_runs_days: int = setting(30, "Days for which runs of scheduled jobs are listed; 0 keeps them.", low=0)
+    https: bool = setting(
+        False,
+        "The site is reached over HTTPS alone, through a proxy that sets X-Forwarded-Proto itself: cookies are sent "
+        "over HTTPS only, plain HTTP is redirected, and browsers are told to remember it. Off, because `up` serves "
+        "plain HTTP to its own machine.",
+    )
+    hsts_seconds: int = setting(
+        2_592_000,
+        "Seconds for which a browser refuses plain HTTP once it was here by HTTPS; counts with `SONDER_HTTPS` only. A "
+        "month outlives most visits, and a mistake passes. 0 tells browsers nothing.",
+        low=0,
+        high=63_072_000,
+    )
     sweep_seconds: int = setting(30, "Seconds between sweeps for work whose message was lost.", low=5)
 
 
-def _parse(name: str, raw: str, default: object) -> object:
+def parse(name: str, raw: str, default: object) -> object:
+    """The text of a setting as a value of its default's type. Raises SettingError."""
     if isinstance(default, bool):
         words = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
         if raw.strip().lower() not in words:
@@ -203,9 +217,11 @@ def from_environment(environ: Mapping[str, str], base: Path) -> dict[str, object
             raise SettingError(f"{name} is no setting. {hint}")
     values: dict[str, object] = {}
     for name, f in known.items():
-        values[name] = _parse(name, environ[name], f.default) if name in environ else f.default
+        values[name] = parse(name, environ[name], f.default) if name in environ else f.default
         _check(name, values[name], f.metadata)
     _check_together(values)
+    if not str(values["SONDER_VAR"]).strip():
+        raise SettingError("SONDER_VAR is empty; name the folder of the store, or leave it unset.")
     values["SONDER_VAR"] = str((base / str(values["SONDER_VAR"])).resolve())
     return values
 

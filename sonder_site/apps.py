@@ -3,6 +3,14 @@
 from uuid import UUID
 
 from django.apps import AppConfig
+from django.contrib.admin import apps as admin
+
+
+class AdminConfig(admin.AdminConfig):
+    """Django's admin on this project's site."""
+
+    default = False
+    default_site = "sonder_site.admin_site.SonderAdminSite"
 
 
 class SiteConfig(AppConfig):

@@ -6,26 +6,26 @@ from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
-import environ
 import structlog
 
 from memory import conf
 from sonder_site.celery_settings import celery_settings
+from sonder_site.environment import Environment
 from sonder_site.secret import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment(os.environ)
 
 globals().update(conf.from_environment(os.environ, BASE_DIR))
 SONDER_VAR: str = str(globals()["SONDER_VAR"])
 
-DEBUG = env.bool("DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="") or secret_key(Path(SONDER_VAR))
-ALLOWED_HOSTS: list[str] = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+DEBUG = env.flag("DEBUG", False)
+SECRET_KEY = env.secret("SECRET_KEY") or secret_key(Path(SONDER_VAR))
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.origins("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "sonder_site.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -46,6 +46,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "sonder_site.middleware.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -76,11 +77,9 @@ TEMPLATES = [
 ]
 
 # Requests run on threads that come and go, so connections live in a pool and not on a thread.
-_POOL = {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "timeout": 10}
-if "DATABASE_URL" in os.environ:
-    DATABASES = {"default": env.db_url("DATABASE_URL")}
-else:
-    DATABASES = {"default": {"ENGINE": "sonder_site.embedded", "NAME": "sonder", "VAR": SONDER_VAR}}
+_POOL_SIZE = env.number("DATABASE_POOL_SIZE", 20, low=1, high=1000)
+_POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 10}
+DATABASES = {"default": env.database("DATABASE_URL", SONDER_VAR)}
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), "pool": _POOL}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -99,7 +98,7 @@ TIME_ZONE = "UTC"
 USE_I18N = False
 USE_TZ = True
 STATIC_URL = "static/"
-STATIC_ROOT = env.str("STATIC_ROOT", default="") or None
+STATIC_ROOT = env.text("STATIC_ROOT") or None
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Served from the packages themselves: no collectstatic step before the first page.
 WHITENOISE_USE_FINDERS = True
@@ -111,7 +110,15 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
 
-REDIS_URL = env.str("REDIS_URL", default="")
+_HTTPS: bool = globals()["SONDER_HTTPS"]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _HTTPS
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]  # probes come past the proxy
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _HTTPS else None
+SECURE_HSTS_SECONDS: int = globals()["SONDER_HSTS_SECONDS"] if _HTTPS else 0
+# What other hosts of the domain do, and whether browsers are built with it, is not for one application to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+
+REDIS_URL = env.address("REDIS_URL", "redis", "rediss", "unix")
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
     if REDIS_URL
@@ -139,15 +146,13 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
-    # Swagger UI comes with the package: the docs work without the internet, and load nothing from it.
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
 }
 
+_BROKER_URL = env.address("CELERY_BROKER_URL", "redis", "rediss")
 # The broker: files in SONDER_VAR without a server, any Celery broker with CELERY_BROKER_URL.
-globals().update(celery_settings(env.str("CELERY_BROKER_URL", default=""), Path(SONDER_VAR)))
+globals().update(celery_settings(_BROKER_URL, Path(SONDER_VAR)))
 CELERY_BEAT_SCHEDULE = {
     "credit sweep": {"task": "memory.tasks.credit_sweep", "schedule": float(globals()["SONDER_SWEEP_SECONDS"])},
     "distillation sweep": {
@@ -208,13 +213,17 @@ LOGGING = {
         }
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["console"], "level": env.level("LOG_LEVEL", "INFO")},
     "loggers": {
-        # The client of the model servers logs whole requests at DEBUG: what agents wrote stays out of the log.
+        # The clients of the model servers log each address at INFO, which may hold a key, and whole requests at DEBUG:
+        # what agents wrote stays out of the log. `httpx2` is what newer clients are built on.
         "httpx": {"level": "WARNING"},
+        "httpx2": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+        "httpcore2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
         # Each request and each task would say that it came and that it went.
-        "django_structlog.middlewares.request": {"level": env.str("REQUEST_LOG_LEVEL", default="WARNING")},
+        "django_structlog.middlewares.request": {"level": env.level("REQUEST_LOG_LEVEL", "WARNING")},
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
     },

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ HOST = "127.0.0.1"
 WORKER_THREADS = 4  # tasks wait for the database or a language model; threads share one copy of the embedding model
 DATABASE_CHECK_SECONDS = 5
 READY_CHECK_SECONDS = 0.2
+FIRST_ANSWER_SECONDS = 10  # after which a web server that answers badly is told
 
 
 class Command(BaseCommand):
@@ -79,7 +81,11 @@ class Command(BaseCommand):
         )
 
     async def _announce(self, port: int) -> None:
-        while not await asyncio.to_thread(_answers, port):
+        started, told = asyncio.get_running_loop().time(), False
+        while (status := await asyncio.to_thread(_answer, port)) != HTTPStatus.OK:
+            if status and not told and asyncio.get_running_loop().time() - started > FIRST_ANSWER_SECONDS:
+                self._say(f"The web server answers /healthz with HTTP {status} instead of 200. Its log has the reason.")
+                told = True
             await asyncio.sleep(READY_CHECK_SECONDS)
         self._say(f"Sonder is ready: http://{HOST}:{port}/ (Ctrl-C stops it)")
 
@@ -171,13 +177,21 @@ def _environment() -> dict[str, str]:
     return defaults | dict(os.environ) | own | {"PYTHONUNBUFFERED": "1"}
 
 
-def _answers(port: int) -> bool:
+def _answer(port: int) -> int:
+    """The status of /healthz, as a browser would get it through the proxy; 0 if there is no answer."""
     client = http.client.HTTPConnection(HOST, port, timeout=2)
     try:
-        client.request("GET", "/healthz")
-        client.getresponse().read()
+        client.request("GET", "/healthz", headers={"Host": _allowed_host()})
+        answer = client.getresponse()
+        answer.read()
     except (OSError, http.client.HTTPException):
-        return False
+        return 0
     finally:
         client.close()
-    return True
+    return answer.status
+
+
+def _allowed_host() -> str:
+    """A name that the site answers to, whatever ALLOWED_HOSTS says."""
+    names = [name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"]
+    return HOST if HOST in names or not names else names[0]

@@ -1,0 +1,90 @@
+"""The site's own variables, read so that one that cannot be used is refused with a sentence at the start."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+import environ
+
+from memory.conf import SettingError, parse
+
+ENGINE = "django.db.backends.postgresql"
+
+
+class Environment:
+    """Variables by name, each in its type; an empty one counts as unset. Raises SettingError that names the variable."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+
+    def text(self, name: str) -> str:
+        """Any text, or ''."""
+        return self._variables.get(name, "")
+
+    def flag(self, name: str, default: bool) -> bool:
+        """True or false."""
+        return bool(parse(name, self.text(name), default)) if self.text(name) else default
+
+    def number(self, name: str, default: int, *, low: int, high: int) -> int:
+        """A whole number from `low` to `high`."""
+        value = parse(name, self.text(name), default) if self.text(name) else default
+        if not (isinstance(value, int) and low <= value <= high):
+            raise SettingError(f"{name} is {value}; use a number from {low} to {high}.")
+        return value
+
+    def level(self, name: str, default: str) -> str:
+        """A level of the log."""
+        value = (self.text(name) or default).upper()
+        if value not in logging.getLevelNamesMapping():
+            raise SettingError(f"{name} is {self.text(name)!r}; choose one of DEBUG, INFO, WARNING, ERROR, CRITICAL.")
+        return value
+
+    def words(self, name: str, default: list[str]) -> list[str]:
+        """What stands between commas."""
+        return [word for part in self.text(name).split(",") if (word := part.strip())] if self.text(name) else default
+
+    def origins(self, name: str) -> list[str]:
+        """Origins, each a scheme and a host."""
+        found = self.words(name, [])
+        for origin in found:
+            parts = _split(origin)
+            if parts is None or parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
+                raise SettingError(f"{name} has {origin!r}; write origins as in https://sonder.example.com.")
+        return found
+
+    def address(self, name: str, *schemes: str) -> str:
+        """The address of a server, or ''. It is not repeated in the refusal: addresses hold passwords."""
+        value = self.text(name).strip()
+        parts = _split(value)
+        if value and (parts is None or parts.scheme not in schemes):
+            beginnings = " or ".join(f"{scheme}://" for scheme in schemes)
+            raise SettingError(f"{name} is no address that can be used; it begins with {beginnings}.")
+        return value
+
+    def database(self, name: str, var: str) -> dict[str, Any]:
+        """Django's settings of the PostgreSQL at that address, or of the embedded one in `var`."""
+        url = self.address(name, "postgres", "postgresql")
+        if not url:
+            return {"ENGINE": "sonder_site.embedded", "NAME": "sonder", "VAR": var}
+        config: dict[str, Any] = environ.Env.db_url_config(url, engine=ENGINE)
+        if not config.get("NAME"):
+            raise SettingError(f"{name} names no database; write it as postgres://user:password@host:port/name.")
+        return config
+
+    def secret(self, name: str) -> str:
+        """A secret, or '' where it is not set."""
+        value = self.text(name)
+        if value and not value.strip():
+            raise SettingError(f"{name} is blank; set it to a long random text, or leave it unset.")
+        return value
+
+
+def _split(value: str) -> SplitResult | None:
+    """The parts of an address, or None if it is none: also its port is looked at."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts

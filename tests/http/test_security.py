@@ -1,0 +1,103 @@
+"""What the site tells browsers to refuse, and what it refuses itself once it is reached over HTTPS."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db.models import Model
+from django.test import Client
+
+from tests.http.admin_pages import address
+from tests.http.test_admin import fill
+from tests.http.test_openapi import Page
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+MODELS = list(apps.get_app_config("memory").get_models())
+POLICY = "default-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+
+
+class TestThePolicy:
+    pytestmark = pytest.mark.django_db
+
+    @pytest.mark.parametrize(
+        "path", ["/healthz", "/api/v1/schema/", "/api/v1/tasks/", "/nowhere", "/admin/login/", "/static/favicon.svg"]
+    )
+    def test_comes_with_every_answer(self, path: str) -> None:
+        response = Client().get(path)
+        response.close()
+        assert response.headers["Content-Security-Policy"] == POLICY
+
+    def test_a_stricter_one_of_a_view_stays(self) -> None:
+        assert "default-src 'none'" in Client().get("/api/v1/docs/").headers["Content-Security-Policy"]
+
+    @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.model_name)
+    def test_breaks_no_page_of_the_admin(self, pages: Client, model: type[Model]) -> None:
+        pk = fill(model, 1)
+        for page in (address(model, "changelist"), address(model, "change", pk)):
+            response = pages.get(page)
+            assert response.status_code == 200
+            assert Page(response.content.decode()).inline == []
+
+    @pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/memory/apikey/add/", "/admin/auth/user/add/"])
+    def test_breaks_no_other_page_of_the_admin(self, pages: Client, path: str) -> None:
+        response = pages.get(path, follow=True)
+        assert response.status_code == 200
+        assert Page(response.content.decode()).inline == []
+
+
+def site(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A command of the product with its own settings and these variables."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SONDER_")} | {
+        "SONDER_VAR": os.environ["SONDER_VAR"],
+        "SECRET_KEY": "of fifty characters and more, made up for this one test of settings",
+        "DJANGO_SETTINGS_MODULE": "sonder_site.settings",
+        **variables,
+    }
+    return subprocess.run(
+        [sys.executable, "manage.py", *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+class TestHTTPS:
+    def test_is_deployed_without_a_warning_where_it_is_on(self) -> None:
+        checked = site("check", "--deploy", "--fail-level", "WARNING", SONDER_HTTPS="true")
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+    def test_is_off_for_a_machine_of_its_own(self) -> None:
+        checked = site("check", "--deploy", "--fail-level", "WARNING")
+        assert checked.returncode == 1
+        for rule in ("security.W004", "security.W008", "security.W012", "security.W016"):
+            assert rule in checked.stderr
+
+    def test_sets_what_a_browser_is_told(self) -> None:
+        code = (
+            "from django.conf import settings as s; from django.test import Client; "
+            "far = Client(headers={'X-Forwarded-Proto': 'https'}).get('/api/v1/docs/'); "
+            "near = Client().get('/api/v1/docs/'); "
+            "print(far.status_code, far.headers.get('Strict-Transport-Security')); "
+            "print(near.status_code, near.headers.get('Location')); "
+            "print(s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE, s.CSRF_TRUSTED_ORIGINS)"
+        )
+        variables: dict[str, Any] = {
+            "SONDER_HTTPS": "true",
+            "SONDER_HSTS_SECONDS": "3600",
+            "ALLOWED_HOSTS": "testserver",
+            "CSRF_TRUSTED_ORIGINS": "https://sonder.example.com",
+        }
+        ran = site("shell", "-v", "0", "-c", code, **variables)
+        expected = [
+            "200 max-age=3600",
+            "301 https://testserver/api/v1/docs/",
+            "True True ['https://sonder.example.com']",
+        ]
+        assert ran.stdout.splitlines() == expected, ran.stderr
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2", "httpcore", "httpcore2", "openai"])
+def test_the_clients_of_model_servers_log_no_address(library: str) -> None:
+    assert logging.getLogger(library).level == logging.WARNING
