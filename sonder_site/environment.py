@@ -13,7 +13,7 @@ ENGINE = "django.db.backends.postgresql"
 
 
 class Environment:
-    """Variables by name, each in its type; an empty one counts as unset. Raises SettingError that names the variable."""
+    """Variables by name, each in its type; an empty one counts as unset. Raises SettingError that names it."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memory.embedding.active import provider, usable_space
-from memory.embedding.base import embed_each
+from memory.embedding.base import embed_each, encodable
 from memory.errors import EmbeddingUnavailable, Invalid
 from memory.models import ImportRun, Lesson
 from memory.models.scope import scoped
@@ -80,7 +80,7 @@ def start_run(path: Path) -> ImportRun:
     """The source record of everything that comes from this file; the same file again is the same run."""
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     run = ImportRun.objects.filter(sha256=sha256).first()
-    return run or ImportRun.objects.create(name=path.name[:200], sha256=sha256, actor=SYSTEM)
+    return run or ImportRun.objects.create(name=encodable(path.name)[:200], sha256=sha256, actor=SYSTEM)
 
 
 def import_lines(

@@ -18,6 +18,7 @@ from memory.services.caller import Caller
 
 SCOPES = ("loop", "read", "govern", "admin")
 KEY_SHAPE = re.compile(r"^sonder_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$")
+MAX_NAME = 100  # characters, as the column holds
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: prefixes are read aloud
 _SEEN_EVERY = timedelta(minutes=1)
 
@@ -38,7 +39,9 @@ def hash_key(token: str) -> str:
 def create_key(
     account: Account, *, name: str, source: str, scopes: Iterable[str], expires_at: datetime | None = None
 ) -> NewKey:
-    """A new key for an account. Raises Invalid naming `source` or `scopes`."""
+    """A new key for an account. Raises Invalid naming `name`, `source` or `scopes`."""
+    if not (name.strip() and len(name) <= MAX_NAME and name.isprintable()):
+        raise Invalid.field("name", f"use 1 to {MAX_NAME} printable characters.")
     wanted = list(dict.fromkeys(scopes))
     if source not in OutcomeSource.values:
         raise Invalid.field("source", f"choose one of {', '.join(OutcomeSource.values)}.")

@@ -11,10 +11,13 @@ from django.utils import timezone
 
 from memory.errors import SonderError
 from memory.management.output import as_json
+from memory.management.scope import existing_account
 from memory.models import Account
 from memory.models.scope import SLUG, SLUG_WORDS
 from memory.models.vocabulary import OutcomeSource, ReviewPolicy
 from memory.services.keys import SCOPES, create_key
+
+MAX_DAYS = 36_500  # a hundred years; beyond that somebody means for ever
 
 
 class Command(BaseCommand):
@@ -30,17 +33,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--review-policy",
             choices=ReviewPolicy.values,
-            default=ReviewPolicy.AUTO.value,
-            help="of a new account: whether new lessons wait for a reviewer",
+            help=f"of a new account: whether new lessons wait for a reviewer; {ReviewPolicy.AUTO.value} unless given",
         )
         parser.add_argument("--json", action="store_true")
 
     @transaction.atomic
     def handle(self, **options: Any) -> None:
-        account = self._account(options)
         days = options["expires_days"]
-        if days is not None and days < 1:
-            raise CommandError("--expires-days must be at least 1.")
+        if days is not None and not 1 <= days <= MAX_DAYS:
+            raise CommandError(f"--expires-days is from 1 to {MAX_DAYS}; leave it out for a key that does not expire.")
+        account = self._account(options)
         try:
             made = create_key(
                 account,
@@ -64,12 +66,20 @@ class Command(BaseCommand):
             self.stdout.write(f"{made.secret}\nKeep it now: only its hash is stored, and it is never shown again.")
 
     def _account(self, options: dict[str, Any]) -> Account:
-        slug = options["account"]
-        account = Account.objects.filter(slug=slug).first()
-        if account is not None:
-            return account
+        slug, policy = options["account"], options["review_policy"]
         if not options["create_account"]:
-            raise CommandError(f"There is no account '{slug}'. Add --create-account to make it.")
-        if not re.match(SLUG, slug):
-            raise CommandError(f"'{slug}' is no slug: use {SLUG_WORDS}.")
-        return Account.objects.create(slug=slug, name=slug, review_policy=options["review_policy"])
+            return self._as_asked(existing_account(slug, "Add --create-account to make it."), policy)
+        if not re.fullmatch(SLUG, slug):
+            raise CommandError(f"{slug!r} is no slug: use {SLUG_WORDS}.")
+        new = {"name": slug, "review_policy": policy or ReviewPolicy.AUTO.value}
+        account, made = Account.objects.get_or_create(slug=slug, defaults=new)
+        return account if made else self._as_asked(account, policy)
+
+    def _as_asked(self, account: Account, policy: str | None) -> Account:
+        """The account that there was; it is not changed by the way."""
+        if policy is not None and policy != account.review_policy:
+            raise CommandError(
+                f"--review-policy is of a new account; '{account.slug}' exists already and is {account.review_policy}. "
+                "Leave the option out, and change the account in the admin."
+            )
+        return account

@@ -6,10 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from memory import conf
 from memory.errors import SonderError
 from memory.management.output import as_json, progress
-from memory.models import Account
+from memory.management.scope import lesson_scope
 from memory.services.importing import Report, import_lines, read_lines, start_run
 from memory.services.setup import open_space
 
@@ -28,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         path: Path = options["file"]
-        account_id = self._account_id(options["account"])
+        account_id = lesson_scope(options["account"])
         try:
             lines = list(read_lines(path))
             run = start_run(path)
@@ -50,19 +49,6 @@ class Command(BaseCommand):
             as_json(self, report.as_json())
         else:
             self._tell(report)
-
-    def _account_id(self, slug: str | None) -> Any:
-        by_account = conf.current().lesson_scope == "account"
-        if by_account and slug is None:
-            raise CommandError("SONDER_LESSON_SCOPE is 'account': say whose lessons they are, with --account.")
-        if not by_account and slug is not None:
-            raise CommandError("SONDER_LESSON_SCOPE is 'global': lessons belong to no account. Leave --account out.")
-        if slug is None:
-            return None
-        account = Account.objects.filter(slug=slug).first()
-        if account is None:
-            raise CommandError(f"There is no account '{slug}'.")
-        return account.pk
 
     def _tell(self, report: Report) -> None:
         self.stdout.write(f"stored   {report.stored}")
