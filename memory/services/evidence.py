@@ -74,6 +74,7 @@ class Occasion:
     weight: Decimal  # of the judge who decides now; 0 when all have retracted
     loss: int | None  # 1 or 0; None when all have retracted
     weight_before: Decimal | None = None  # for a correction, the weight that the row had; None at its first credit
+    without: UUID | None = None  # an interaction to leave out of the ledger: what an excuse would do is looked at first
 
 
 _ROWS = """
@@ -85,6 +86,7 @@ _ROWS = """
             SELECT * FROM lesson_usage w
             WHERE lesson_id = l.id AND exposure IN ('served', 'probation') AND weight > 0
                 AND outcome_source = ANY(%s) AND credit_seq > coalesce(s.ledger_from_seq, 0)
+                AND interaction_id <> ALL(%s::uuid[])
                 AND NOT EXISTS (
                     SELECT 1 FROM usage_exemption x WHERE x.usage_id = w.id AND x.reverts_id IS NULL
                         AND NOT EXISTS (SELECT 1 FROM usage_exemption r WHERE r.reverts_id = x.id)
@@ -108,10 +110,16 @@ _COUNTS = """
 """
 
 
-def rows_of(lessons: Iterable[UUID], sources: Sequence[str], window: int) -> dict[UUID, list[Row]]:
-    """The latest `window` rows of each lesson that count, newest first; what a person exempted does not."""
+def rows_of(
+    lessons: Iterable[UUID], sources: Sequence[str], window: int, occasions: Mapping[UUID, Occasion] | None = None
+) -> dict[UUID, list[Row]]:
+    """The latest `window` rows of each lesson that count, newest first.
+
+    What a person exempted does not count, nor what a lesson's occasion leaves out.
+    """
     found: dict[UUID, list[Row]] = {}
-    for row in fetch(_ROWS, [list(lessons), list(sources), window]):
+    left_out = [occasion.without for occasion in (occasions or {}).values() if occasion.without]
+    for row in fetch(_ROWS, [list(lessons), list(sources), left_out, window]):
         found.setdefault(row[0], []).append(
             Row(
                 interaction=row[1],

@@ -3,6 +3,7 @@
 Each runs in the caller's transaction, takes the scope's lock, moves the state conditionally and journals.
 """
 
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import Max
@@ -14,7 +15,8 @@ from memory.models import Credit, Lesson, LessonStanding, LessonUsage, UsageExem
 from memory.models.scope import scoped
 from memory.models.vocabulary import COHORT, LessonState, TombstoneReason, TrustEventKind
 from memory.services import tombstone
-from memory.services.quarantine import evaluate, journal, move
+from memory.services.policies import policy
+from memory.services.quarantine import evaluate, held_by_person, journal, move
 from memory.services.rejection import held, looked_at
 
 
@@ -93,6 +95,32 @@ def exempt(lesson_id: UUID, usage_id: UUID, *, reviewer: int, reason: str) -> Us
     journal(lesson.pk, TrustEventKind.EXEMPTED, evidence, f"user:{reviewer}")
     evaluate({lesson.pk: looked_at()}, lesson.account_id)
     return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """What an excuse would do, without doing it."""
+
+    odds_before: float | None  # exp(S); None under `reference`
+    odds_after: float | None
+    would_be_released: bool
+
+
+def effect_of_excuse(lesson: Lesson, usage_id: UUID) -> Effect | None:
+    """What taking this loss out of the ledger would come to now; None if the row is not one of this lesson."""
+    interaction = LessonUsage.objects.filter(pk=usage_id, lesson=lesson).values_list("interaction", flat=True).first()
+    if interaction is None:
+        return None
+    rule, seen = policy(), {}
+    for without in (None, interaction):
+        occasion = replace(looked_at(), without=without)
+        ((_, seen[without]),) = rule.assess([lesson.pk], lesson.account_id, {lesson.pk: occasion})
+    before, after = seen[None], seen[interaction]
+    return Effect(
+        odds_before=before.evidence.get("odds"),
+        odds_after=after.evidence.get("odds"),
+        would_be_released=lesson.state == LessonState.QUARANTINED and after.leave and not held_by_person(lesson.pk),
+    )
 
 
 def exemption_of(usage_id: UUID) -> UsageExemption | None:

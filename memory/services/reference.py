@@ -30,12 +30,12 @@ class ReferencePolicy:
     def assess(
         self, lessons: Iterable[UUID], account_id: UUID | None, occasions: Mapping[UUID, Occasion] | None = None
     ) -> list[tuple[Record, Assessment]]:
-        """The occasion does not matter here: the epoch alone decides entry and release."""
+        """What moved the evidence does not matter here: the epoch alone decides entry and release."""
         ids = sorted(set(lessons))
-        rows = rows_of(ids, self.sources, WINDOW)
+        rows = rows_of(ids, self.sources, WINDOW, occasions)
         unbroken = [i for i, own in rows.items() if len(own) == WINDOW and all(row.reward <= 0 for row in own)]
         if unbroken:
-            rows.update(rows_of(unbroken, self.sources, LONG_WINDOW))
+            rows.update(rows_of(unbroken, self.sources, LONG_WINDOW, occasions))
         found = records(ids, self.sources, rows)
         epochs = {record.lesson: since_last_win(record.rows) for record in found}
         sizes = cohort_sizes(row.interaction for epoch in epochs.values() for row in epoch)

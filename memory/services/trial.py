@@ -57,7 +57,7 @@ class TrialPolicy:
         self, lessons: Iterable[UUID], account_id: UUID | None, occasions: Mapping[UUID, Occasion] | None = None
     ) -> list[tuple[Record, Assessment]]:
         ids = sorted(set(lessons))
-        rows = rows_of(ids, self.sources, self.constants.window)
+        rows = rows_of(ids, self.sources, self.constants.window, occasions)
         background = Background.read(account_id, ids, rows)
         return [
             (record, self._judge(record, background, (occasions or {}).get(record.lesson)))

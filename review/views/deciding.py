@@ -15,9 +15,9 @@ from memory.errors import Conflict, Invalid
 from memory.models import Adjudication, Lesson
 from memory.models.vocabulary import REASONED_VERDICTS, Verdict
 from memory.rules.reasons import reasons_for
-from memory.services import adjudication
+from memory.services import adjudication, lesson_verdicts
 from memory.services.adjudication import Decision, Stale
-from review.access import page, person_of
+from review.access import page, person_of, visible
 from review.words import VERDICTS
 
 FIELDS = ("text", "usage", "signal", "keeper")  # what a verdict may carry beside its reason
@@ -41,6 +41,7 @@ def _form(
     request: HttpRequest, verdict: Verdict, given: QueryDict, refusal: Invalid | None = None, status: int = 200
 ) -> HttpResponse:
     words = VERDICTS[verdict]
+    lesson = Lesson.objects.filter(visible(request), pk=_uuid(given.get("subject"), "subject")).first()
     context = {
         "verdict": verdict.value,
         "words": words,
@@ -48,10 +49,18 @@ def _form(
         "needed": verdict.value in REASONED_VERDICTS or verdict == Verdict.EXEMPT_ROW,
         "given": {key: given.get(key, "") for key in ("item", "subject", "expected_version", "next", "note", *FIELDS)},
         "chosen": given.get("reason_code", ""),
-        "lesson": Lesson.objects.filter(pk=_uuid(given.get("subject"), "subject")).first(),
+        "lesson": lesson,
+        "effect": _effect(lesson, given) if verdict == Verdict.EXEMPT_ROW else None,
         "errors": refusal.errors if refusal else {},
     }
     return render(request, "review/ask.html", context, status=status)
+
+
+def _effect(lesson: Lesson | None, given: QueryDict) -> lesson_verdicts.Effect | None:
+    """What excusing the loss would do, shown before it is done."""
+    if lesson is None or not given.get("usage"):
+        return None
+    return lesson_verdicts.effect_of_excuse(lesson, _uuid(given["usage"], "usage"))
 
 
 @require_POST
@@ -123,7 +132,7 @@ def _conflict(request: HttpRequest, verdict: Verdict, late: Stale) -> HttpRespon
         "text": sent.get("text", ""),
         "again": f"{reverse('review:ask', args=[verdict.value])}?{urlencode(keep)}",
         "subject": subject,
-        "lesson": Lesson.objects.filter(pk=subject).first(),
+        "lesson": Lesson.objects.filter(visible(request), pk=subject).first(),
         "next": here_or(request, sent.get("next"), reverse("review:dashboard")),
     }
     return render(request, "review/conflict.html", context, status=409)

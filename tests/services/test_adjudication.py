@@ -1,5 +1,6 @@
 """Decisions of people: rights, versions, reasons, idempotency, undo, and two people at once."""
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from memory.services.adjudication import decide, latest_undoable, undo
 from memory.services.authority import Person
 from memory.services.credit import sweep
 from memory.services.lesson import flag
+from memory.services.lesson_verdicts import effect_of_excuse
 from tests.services.people import decision, member
 from tests.services.play import make_callers, say, serve
 
@@ -133,8 +135,12 @@ class TestEachVerdict:
         sweep()
         before = LessonStanding.objects.get(pk=one.pk).s
         usage = LessonUsage.objects.filter(lesson=one).latest("credit_seq")
+        foreseen = effect_of_excuse(one, usage.pk)
         made = decide(decision(ana, Verdict.EXEMPT_ROW, one.pk, data={"usage": usage.pk}))
-        assert LessonStanding.objects.get(pk=one.pk).s < before - 0.5
+        after = LessonStanding.objects.get(pk=one.pk).s
+        assert after < before - 0.5
+        assert foreseen.odds_before == pytest.approx(math.exp(before))
+        assert foreseen.odds_after == pytest.approx(math.exp(after))
         with pytest.raises(Conflict, match="excused already"):
             decide(decision(ana, Verdict.EXEMPT_ROW, one.pk, data={"usage": usage.pk}))
         undo(made.pk, ana)
