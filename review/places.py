@@ -3,7 +3,7 @@
 from typing import Final
 from uuid import UUID
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 
 from memory.models.vocabulary import ReviewKind
 from review.context import QUEUES
@@ -14,10 +14,7 @@ ABOUT_A_STANDING: Final = (ReviewKind.QUARANTINE.value, ReviewKind.SECOND_OPINIO
 
 def queue_url(queue: str) -> str:
     """A queue's page."""
-    try:
-        return reverse(f"review:{queue}")
-    except NoReverseMatch:
-        return reverse("review:lessons")
+    return reverse(f"review:{queue}")
 
 
 def item_url(kind: str, item: UUID, subject: UUID) -> str:

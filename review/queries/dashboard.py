@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from memory.models import Adjudication, Contradiction, Interaction, Lesson, RefinementHistory, ReviewItem, TrustEvent
 from memory.models.vocabulary import RefinementOperation, ReviewKind, ReviewStatus, Role
 from memory.services.authority import Person
+from memory.services.ids import first_id
 from review.context import QUEUES
 from review.events import NEWS
 
@@ -173,27 +174,20 @@ def _size(name: str, rows: Sequence[Mapping[str, Any]]) -> QueueSize:
 
 def news(person: Person, since: datetime, visible: Q, own: Q, dismissed: Collection[str]) -> list[News]:
     """What others did to lessons and preferences that the person may see, newest first, at most `NEWS_READ`."""
-    lesson = Lesson.objects.filter(visible, pk=OuterRef("lesson")).values("text")[:1]
+    text = Subquery(Lesson.objects.filter(visible, pk=OuterRef("lesson")).values("text")[:1])
+    recent = Q(pk__gte=first_id(since), created_at__gt=since)  # the id lets an index find it
     events = (
-        TrustEvent.objects.filter(created_at__gt=since, kind__in=[kind.value for kind in NEWS])
-        .exclude(actor=person.actor)
-        .exclude(pk__in=dismissed)
-        .annotate(line=Subquery(lesson))
+        TrustEvent.objects.filter(recent, kind__in=[kind.value for kind in NEWS])
+        .annotate(what=F("kind"), about=F("lesson"), line=text)
         .filter(line__isnull=False)
-        .order_by("-created_at", "-pk")
-        .values_list("pk", "kind", "lesson", "line", "actor", "created_at")
     )
-    rollbacks = (
-        RefinementHistory.objects.filter(own, created_at__gt=since, operation=RefinementOperation.ROLLBACK.value)
-        .exclude(actor=person.actor)
-        .exclude(pk__in=dismissed)
-        .annotate(line=F("preference__text"))
-        .order_by("-created_at", "-pk")
-        .values_list("pk", "operation", "preference_id", "line", "actor", "created_at")
+    rollbacks = RefinementHistory.objects.filter(recent, own, operation=RefinementOperation.ROLLBACK.value).annotate(
+        what=F("operation"), about=F("preference_id"), line=F("preference__text")
     )
-    found = [
+    columns = ("pk", "what", "about", "line", "actor", "created_at")
+    both = [rows.exclude(actor=person.actor).exclude(pk__in=dismissed) for rows in (events, rollbacks)]
+    found = both[0].values_list(*columns).union(both[1].values_list(*columns), all=True)
+    return [
         News(id=pk, what=what, subject=subject, line=line, actor=actor, at=at)
-        for rows in (events, rollbacks)
-        for pk, what, subject, line, actor, at in rows[:NEWS_READ]
+        for pk, what, subject, line, actor, at in found.order_by("-created_at", "-pk")[:NEWS_READ]
     ]
-    return sorted(found, key=lambda each: each.at, reverse=True)[:NEWS_READ]

@@ -74,12 +74,14 @@ def _nobody(request: HttpRequest) -> HttpResponse:
 @page()
 def _dashboard(request: HttpRequest) -> HttpResponse:
     now, choice = timezone.now(), choose(request)
+    look = Look.objects.filter(user=person_of(request).user_id).first()
     health = tile(lambda: report(choice.account_id))
     context = {
         "choice": choice,
+        "look": look or Look(),
         "turn": tile(lambda: _turn(request, now)),
         "queues": tile(lambda: _queues(request, now)),
-        "news": tile(lambda: _news(request, now)),
+        "news": tile(lambda: _news(request, look, now)),
         "health": health,
         "agreement": tile(lambda: _agreement(choice, now)),
         "origin": f"{request.scheme}://{request.get_host()}",
@@ -121,8 +123,7 @@ def _turn(request: HttpRequest, now: datetime) -> dict[str, Any]:
     return {"nothing": reads.nothing(who, now)}
 
 
-def _news(request: HttpRequest, now: datetime) -> dict[str, Any]:
-    look = Look.objects.filter(user=request.user.pk).first()
+def _news(request: HttpRequest, look: Look | None, now: datetime) -> dict[str, Any]:
     since = (look.last_visit if look else None) or now - NEVER_LOOKED
     dismissed = request.session.get(DISMISSED, [])
     found = reads.news(person_of(request), since, visible(request), own(request, "preference__account_id"), dismissed)
@@ -139,7 +140,7 @@ def _news(request: HttpRequest, now: datetime) -> dict[str, Any]:
 
 def _notice(each: reads.News, who: str) -> dict[str, Any]:
     if each.what == RefinementOperation.ROLLBACK.value:
-        words, chip, url = "Preference rolled back", "", queue_url("preferences")
+        words, chip, url = "Preference rolled back", "", reverse("review:preference", args=[each.subject])
     else:
         words, chip = EVENTS[each.what]
         url = reverse("review:lesson", args=[each.subject])
