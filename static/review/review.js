@@ -17,7 +17,7 @@
         each.checkVisibility({ visibilityProperty: true }),
     );
     const row = document.activeElement?.closest("[data-rows] > *"); // the row in focus has its own keys
-    return found.find((each) => row?.contains(each)) ?? found[0];
+    return found.find((each) => row?.contains(each)) ?? found.find((each) => each.closest("#main")) ?? found[0];
   }
 
   function onKey(event) {
@@ -72,7 +72,8 @@
 
   function open() {
     if (!dialog().open) dialog().showModal();
-    const first = dialog().querySelector("[data-focus], input:checked, input, textarea, button");
+    const first = dialog().querySelector("[data-focus]") ??
+      dialog().querySelector("input:checked, input:not([type=hidden]), textarea, button");
     if (first) first.focus();
   }
 
@@ -105,6 +106,52 @@
   }
 
   setInterval(watch, 15000);
+  // Marked rows: without a mark the row in focus is meant; a range goes from the last mark to here, or to the end.
+  const boxes = () => [...document.querySelectorAll('#main [data-rows] input[name="marked"]')];
+  const inFocus = (box) => box.closest("[data-rows] > *").contains(document.activeElement);
+
+  function markRange() {
+    const all = boxes();
+    const here = all.findIndex(inFocus);
+    const from = all.findLastIndex((box, n) => box.checked && (here < 0 || n <= here));
+    for (const box of all.slice(Math.max(0, from), here > from ? here + 1 : all.length)) box.checked = true;
+  }
+
+  // The question on the page is held while somebody works on it, and let go when they leave it.
+  let held = null;
+  let heldAt = 0;
+
+  function tell(url) {
+    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
+    const headers = { "X-CSRFToken": token, "X-Hold": "1" };
+    return fetch(url, { method: "POST", keepalive: true, redirect: "error", headers }).catch(() => null);
+  }
+
+  function letGo() {
+    if (held) tell(held.dataset.release);
+    held = null;
+  }
+
+  async function hold() {
+    const card = document.querySelector("#main [data-claim]");
+    const shown = card?.checkVisibility() ? card : null;
+    if (held && held.dataset.release !== shown?.dataset.release) letGo();
+    if (!shown) return;
+    held = shown;
+    heldAt = Date.now();
+    const answer = await tell(shown.dataset.claim);
+    shown.querySelector("[data-lost]").hidden = answer?.status !== 409;
+  }
+
+  function renew() {
+    if (!held || Date.now() - heldAt > 60000) hold();
+  }
+
+  hold();
+  document.addEventListener("keydown", renew);
+  document.addEventListener("pointerdown", renew);
+  window.addEventListener("pagehide", letGo);
+  document.addEventListener("cancel", letGo, true);
   document.addEventListener("keydown", onKey);
   document.addEventListener("keydown", onMove);
   document.addEventListener("click", (event) => {
@@ -112,11 +159,16 @@
     if (closer && dialog().open) {
       event.preventDefault();
       close();
+      letGo();
+    }
+    if (event.target.closest("[data-mark-range]")) markRange();
+    if (event.target.closest("#marks [name=act]") && !boxes().some((box) => box.checked)) {
+      for (const box of boxes().filter(inFocus)) box.checked = true;
     }
     const copied = event.target.closest("[data-copy]");
     if (copied) navigator.clipboard?.writeText(new URL(copied.dataset.copy, location.href).href);
     const link = event.target.closest("[data-dialog]");
-    if (link) opener = link;
+    if (link) opener = link.matches("form") ? event.target.closest("button") : link;
   });
   document.addEventListener("close", () => opener?.isConnected && opener.focus(), true);
   document.addEventListener("htmx:before:request", () => setBusy(true));
@@ -129,7 +181,10 @@
       window.location.assign(response.raw.url);
     }
   });
-  document.addEventListener("htmx:after:swap", (event) => settle(event.detail?.ctx?.target ?? event.target));
+  document.addEventListener("htmx:after:swap", (event) => {
+    settle(event.detail?.ctx?.target ?? event.target);
+    hold();
+  });
   document.addEventListener("htmx:error", () => {
     const alert = document.getElementById("alert");
     alert.textContent = "The server did not answer. Nothing was saved; what you typed is still here. Try again.";
