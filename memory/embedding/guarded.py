@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -39,18 +38,26 @@ class GuardedProvider:
         self._failures = 0
         self._closed_until = 0.0  # on the clock; of interest only from FAILURES on
         self._reason = ""
+        # Known once asked for, since both stay. Not a `cached_property`: up to Python 3.11 it lets one thread in at a
+        # time, and the others would wait for the model with their connections in hand.
+        self._revision: str | None = None
+        self._dimension: int | None = None
 
     @property
     def model(self) -> str:
         return self._provider.model
 
-    @cached_property
+    @property
     def revision(self) -> str:
-        return self._call(lambda: self._provider.revision)
+        if self._revision is None:
+            self._revision = self._call(lambda: self._provider.revision)
+        return self._revision
 
-    @cached_property
+    @property
     def dimension(self) -> int:
-        return self._call(lambda: self._provider.dimension)
+        if self._dimension is None:
+            self._dimension = self._call(lambda: self._provider.dimension)
+        return self._dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return self._call(lambda: self._provider.embed(texts))

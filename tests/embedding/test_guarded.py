@@ -126,6 +126,26 @@ def test_while_one_call_tries_the_others_do_not_wait_for_it(
     trial.join()
 
 
+def test_threads_that_ask_for_the_dimension_do_not_wait_for_each_other(
+    guarded: GuardedProvider, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    def dimension(_: Model) -> int:
+        together.wait()  # passes only if all three are here
+        return 16
+
+    monkeypatch.setattr(Model, "dimension", property(dimension, lambda *_: None), raising=False)
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(guarded.dimension)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [16, 16, 16]
+    assert guarded.dimension == 16, "and it is not asked for again"
+
+
 def test_a_success_between_failures_starts_the_count_anew(guarded: GuardedProvider, model: Model) -> None:
     for _ in range(3):
         model.trouble = EmbeddingUnavailable("down")
