@@ -239,6 +239,8 @@ def test_lessons_are_tried_again_and_queries_are_not(server):
 
 def test_the_key_appears_in_no_error_and_no_log(provider, server, caplog):
     caplog.set_level(logging.DEBUG)
+    for name in ("httpx", "httpx2", "httpcore", "httpcore2", "openai"):  # which the site's settings silence
+        caplog.set_level(logging.DEBUG, logger=name)
     for status in (401, 500):
         server.status = status
         with pytest.raises(EmbeddingUnavailable) as caught:
