@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
 
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Comment, LessonStanding, LessonUsage, Membership, ReviewItem
-from memory.models.sql import execute, fetch
+from memory.models.sql import fetch
 from memory.models.vocabulary import COHORT, ReviewKind, ReviewStatus, Role
+from memory.rules.attribution import TOLERANCE
 from memory.rules.text import clean
 from memory.services.adjudication import account_of
 from memory.services.authority import RANKS, Person
@@ -25,16 +26,6 @@ from memory.services.questions import UNRESOLVED
 CLAIM: Final = timedelta(minutes=10)
 COMMENT_LIMIT: Final = 2000  # characters
 SERVINGS_LIMIT: Final = 100_000
-#: Whether a snoozed question is due: its date has come, its lesson was handed out often enough, or it has got worse.
-DUE: Final = """
-    status = 'snoozed' AND (
-        snoozed_until <= now()
-        OR snoozed_s < (SELECT s.s - 1e-9 FROM lesson_standing s WHERE s.lesson_id = subject)
-        OR snoozed_servings <= (
-            SELECT count(*) FROM lesson_usage u WHERE u.lesson_id = subject AND u.exposure IN ('served', 'probation')
-        )
-    )
-"""
 
 
 class Held(Conflict):
@@ -137,14 +128,19 @@ def _condition(item: ReviewItem, until: Until) -> dict[str, datetime | float | i
     return {**nothing, "snoozed_s": s or 0.0}
 
 
-def due() -> list[UUID]:
-    """Snoozed questions that have come back although `wake` has not run since."""
-    return [pk for (pk,) in fetch(f"SELECT id FROM review_item WHERE {DUE}")]
+def due() -> QuerySet[ReviewItem]:
+    """Snoozed questions that are back: their date has come, or their lesson was handed out enough or has got worse."""
+    s = LessonStanding.objects.filter(pk=OuterRef("subject")).values("s")
+    handed_out = LessonUsage.objects.filter(lesson=OuterRef("subject"), exposure__in=COHORT).order_by().values("lesson")
+    servings = Coalesce(Subquery(handed_out.annotate(n=Count("pk")).values("n")), 0)
+    worse = Q(snoozed_s__lt=Subquery(s) - TOLERANCE)
+    back = Q(snoozed_until__lte=Now()) | worse | Q(snoozed_servings__lte=servings)
+    return ReviewItem.objects.filter(back, status=ReviewStatus.SNOOZED.value)
 
 
 def wake() -> int:
     """Opens the snoozed questions that are due; returns how many. What each waited for stays, to say why it is back."""
-    return execute(f"UPDATE review_item SET status = 'open' WHERE {DUE}")
+    return due().update(status=ReviewStatus.OPEN.value)
 
 
 def cancel_snooze(item_id: UUID, person: Person) -> None:

@@ -4,7 +4,7 @@ from typing import Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from memory.errors import Conflict, Invalid, NotFound
@@ -91,12 +91,10 @@ def _record(subject: UUID, person: Person, verdict: Verdict) -> SecondOpinion:
     return made
 
 
-def opinions(subject: UUID, person: Person) -> list[SecondOpinion]:
-    """What others and the person think, oldest first; nothing while the person is asked and has not answered."""
-    open_request = ReviewItem.objects.filter(
-        subject=subject, kind=ReviewKind.SECOND_OPINION.value, status__in=UNRESOLVED
-    ).first()
-    if open_request is not None:
-        return []
-    said = SecondOpinion.objects.filter(subject=subject).select_related("author")
+def opinions(subject: UUID) -> list[SecondOpinion]:
+    """What people think, oldest first; nothing while somebody is asked and has not answered."""
+    asked = ReviewItem.objects.filter(
+        subject=OuterRef("subject"), kind=ReviewKind.SECOND_OPINION.value, status__in=UNRESOLVED
+    )
+    said = SecondOpinion.objects.filter(~Exists(asked), subject=subject).select_related("author")
     return list(said.order_by("created_at", "pk"))

@@ -12,7 +12,6 @@ from django.utils import timezone
 from memory.models import (
     Adjudication,
     Comment,
-    Contradiction,
     EmbeddingSpace,
     Interaction,
     Lesson,
@@ -21,6 +20,7 @@ from memory.models import (
     ReviewItem,
     SecondOpinion,
 )
+from memory.models.sql import fetch
 from memory.models.vocabulary import ReviewKind
 from memory.rules.claim import same_claim, signature
 from memory.rules.priority import in_words
@@ -30,7 +30,7 @@ from memory.services.bulk_decisions import holder_of
 from memory.services.questions import UNRESOLVED
 from memory.services.reading import neighbours_of
 from memory.services.second_opinion import opinions
-from review.queries.lesson import comments, contradictions
+from review.queries.lesson import comments
 from review.queries.outcomes import standing_of
 
 QUOTED: Final = 3  # spans of the source
@@ -87,7 +87,7 @@ class Card:
     source: Source | None  # None where there is none, or it is another account's
     near: Sequence[Near]
     flags: Sequence[str]
-    pairs: Sequence[tuple[Contradiction, str]]  # contradictions it is in, with the other lesson's text
+    pairs: Sequence[tuple[UUID, str]]  # open contradictions that it is in, with the other lesson's text
     parts: Sequence[tuple[str, float]]  # of its priority, in words
     comments: Sequence[Comment]
     opinions: Sequence[SecondOpinion]
@@ -108,10 +108,10 @@ def card(item: ReviewItem, lesson: Lesson, person: Person, own: Q) -> Card:
         source=_source(lesson, own),
         near=_near(lesson, blind),
         flags=[] if blind else _flags(item),
-        pairs=[] if blind else [pair for pair in contradictions(lesson.pk) if pair[0].verdict is None],
+        pairs=[] if blind else _pairs(lesson.pk),
         parts=[] if blind else in_words(item.priority_parts),
         comments=comments(lesson.pk),
-        opinions=opinions(lesson.pk, person),
+        opinions=opinions(lesson.pk),
     )
 
 
@@ -156,6 +156,18 @@ def _flags(item: ReviewItem) -> list[str]:
     rows = sorted(open_ones.values_list("pk", "kind", "priority_parts"), key=lambda row: row[0] != item.pk)
     named = [FLAGS[ReviewKind(kind)] for _, kind, _ in rows if kind in FLAGS]
     return [*named, *(PARTS[part] for _, _, parts in rows for part in parts if part in PARTS)]
+
+
+def _pairs(lesson: UUID) -> list[tuple[UUID, str]]:
+    rows: list[tuple[UUID, str]] = fetch(
+        """
+        SELECT c.id, l.text FROM contradiction c
+            JOIN lesson l ON l.id = CASE WHEN c.first = %(lesson)s THEN c.second ELSE c.first END
+        WHERE (c.first = %(lesson)s OR c.second = %(lesson)s) AND c.verdict IS NULL ORDER BY c.created_at DESC LIMIT 5
+        """,
+        {"lesson": lesson},
+    )
+    return rows
 
 
 def answer(item: ReviewItem) -> Adjudication | None:

@@ -23,6 +23,7 @@ from review.queries.outcomes import standing_of
 
 PAGE: Final = 50
 PROJECTS: Final = 200  # in the filter
+PEOPLE: Final = ("claimed_by", "requested_by", "assigned_to", "resolved_by")
 TABS: Final = ("new", "second", "returned", "snoozed", "mine")
 NEW_KINDS: Final = tuple(kind.value for kind in INBOX)
 #: Every kind that is about a lesson: what is somebody's own may come from the quarantine board too.
@@ -47,7 +48,6 @@ class Reader:
     user: int
     seen: Q  # of their accounts, and global
     skipped: Collection[UUID]  # in this session
-    due: Collection[UUID]  # snoozed questions that have come back
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +73,7 @@ class Today:
 
 def _tab(name: str, reader: Reader) -> Q:
     opened, asleep = Q(status=ReviewStatus.OPEN.value), Q(status=ReviewStatus.SNOOZED.value)
+    due = Q(pk__in=review_queue.due().values("pk"))
     here = Q(kind__in=NEW_KINDS)
     mine = Q(assigned_to=reader.user) | Q(requested_by=reader.user)
     mine |= Q(claimed_by=reader.user, claim_expires_at__gt=timezone.now())
@@ -80,8 +81,8 @@ def _tab(name: str, reader: Reader) -> Q:
     return {
         "new": here & opened & ~PUT_OFF,
         "second": second & (Q(requested_by__isnull=True) | ~Q(requested_by=reader.user)),
-        "returned": here & ((opened & PUT_OFF) | Q(pk__in=reader.due)),
-        "snoozed": Q(kind__in=LESSON_KINDS) & asleep & ~Q(pk__in=reader.due),
+        "returned": here & ((opened & PUT_OFF) | due),
+        "snoozed": Q(kind__in=LESSON_KINDS) & asleep & ~due,
         "mine": Q(kind__in=LESSON_KINDS, status__in=UNRESOLVED) & mine,
     }[name]
 
@@ -94,7 +95,7 @@ def counts(reader: Reader) -> dict[str, int]:
 
 def items(filters: Filters, reader: Reader) -> QuerySet[ReviewItem]:
     """The questions of a tab that match, the most urgent first; what was skipped stays away for the session."""
-    found = ReviewItem.objects.filter(reader.seen, _tab(filters.tab, reader)).select_related("claimed_by")
+    found = ReviewItem.objects.filter(reader.seen, _tab(filters.tab, reader)).select_related(*PEOPLE)
     if filters.tab not in ("mine", "snoozed"):
         found = found.exclude(pk__in=reader.skipped)
     if filters.kind:
@@ -125,14 +126,14 @@ def _about(words: str) -> Q:
     return Q(search=SearchQuery(beginnings, config="english", search_type="raw"))
 
 
-def page(filters: Filters, reader: Reader, after: UUID | None) -> tuple[list[Row], UUID | None]:
-    """The rows after a question, and the one to go on after; it costs the same wherever in the queue it is."""
+def page(filters: Filters, reader: Reader, after: UUID | None) -> tuple[list[ReviewItem], UUID | None]:
+    """The questions after one, and the one to go on after; it costs the same wherever in the queue it is."""
     found = items(filters, reader)
     last = ReviewItem.objects.filter(pk=after).values_list("priority", "created_at").first() if after else None
     if last is not None and after is not None:
         found = found.filter(_beyond(*last, after))
     shown = list(found[: PAGE + 1])
-    return rows(shown[:PAGE], reader), shown[PAGE - 1].pk if len(shown) > PAGE else None
+    return shown[:PAGE], shown[PAGE - 1].pk if len(shown) > PAGE else None
 
 
 def _beyond(priority: float, created_at: datetime, pk: UUID) -> Q:
@@ -142,17 +143,12 @@ def _beyond(priority: float, created_at: datetime, pk: UUID) -> Q:
 
 def rows(found: Collection[ReviewItem], reader: Reader) -> list[Row]:
     """With their lessons; a question whose lesson is gone is left out."""
-    lessons = Lesson.objects.select_related("lessonstanding").in_bulk([item.subject for item in found])
+    lessons = Lesson.objects.select_related("lessonstanding", "account").in_bulk([item.subject for item in found])
     return [
         Row(item=item, lesson=lessons[item.subject], holder=holder_of(item, reader.user))
         for item in found
         if item.subject in lessons
     ]
-
-
-def reader(user: int, seen: Q, skipped: Collection[UUID]) -> Reader:
-    """Who looks, with what has come back by now."""
-    return Reader(user=user, seen=seen, skipped=skipped, due=review_queue.due())
 
 
 def projects(own: Q) -> list[tuple[UUID, str]]:

@@ -19,7 +19,7 @@ from review.queries import quarantine
 from review.queries.inbox import decided_texts
 from review.reasons import with_keys
 from review.views.deciding import here_or
-from review.views.items import SERVINGS, until_from
+from review.views.items import offered, until_from
 from review.words import VERDICTS
 
 #: What each act is called where the marked lessons may stand in different states.
@@ -100,7 +100,7 @@ def _preview(request: HttpRequest, act: Act, entries: Sequence[Entry], refusal: 
         "reasons": with_keys(codes),
         "needed": needed,
         "marked": [_value(entry.wanted) for entry in entries],
-        "servings": SERVINGS,
+        **offered(),
         "errors": refusal.errors if refusal else {},
         "given": request.POST,
         "next": _next(request),

@@ -14,7 +14,7 @@ from memory.errors import NotFound
 from memory.models import Lesson, ReviewItem
 from memory.models.vocabulary import LessonState, ReviewKind, Role, Verdict
 from memory.services.adjudication import ACTS
-from memory.services.bulk_decisions import Act, holder_of, verdict_for
+from memory.services.bulk_decisions import Act, verdict_for
 from memory.services.questions import UNRESOLVED
 from memory.services.rejection import LIVE
 from review.access import own, page, person_of, visible
@@ -67,10 +67,12 @@ def address(filters: queries.Filters, **more: Any) -> str:
 def inbox(request: HttpRequest) -> HttpResponse:
     """A page of the list, and the card of the question that the address names or of the first that is free."""
     who, filters, after = person_of(request), _filters(request), _uuid(request.GET.get("after", ""))
-    reader = queries.reader(who.user_id, visible(request), skipped(request))
-    rows, further = queries.page(filters, reader, after)
+    reader = queries.Reader(user=who.user_id, seen=visible(request), skipped=skipped(request))
+    items, further = queries.page(filters, reader, after)
     named = _uuid(request.GET.get("item", ""))
-    row = _chosen(request, rows, named)
+    listed = {item.pk for item in items}
+    found = queries.rows([*items, *([find(request, named)] if named and named not in listed else [])], reader)
+    rows, row = [each for each in found if each.item.pk in listed], _chosen(found, named)
     here = address(filters, after=after)
     tallies = queries.counts(reader)
     context: dict[str, Any] = {
@@ -85,7 +87,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         ],
         "further": address(filters, after=further) if further else "",
         "first": address(filters) if after else "",
-        "chosen": named is not None and row is not None,
+        "chosen": row is not None and row.item.pk == named,
         "held": bool(rows) and row is None,
         "here": here,
         "skipped": len(reader.skipped),
@@ -108,18 +110,10 @@ LABELS: Final = {
 }
 
 
-def _chosen(request: HttpRequest, rows: list[queries.Row], named: UUID | None) -> queries.Row | None:
-    """The named question, also where it is on another page of the list; else the first that nobody else holds."""
-    if named is None:
-        return next((row for row in rows if not row.holder), None)
-    listed = next((row for row in rows if row.item.pk == named), None)
-    if listed is not None:
-        return listed
-    item = find(request, named)
-    lesson = lesson_of(item) if item.status in UNRESOLVED else None
-    if lesson is None:  # answered meanwhile: the list goes on
-        return _chosen(request, rows, None)
-    return queries.Row(item=item, lesson=lesson, holder=holder_of(item, person_of(request).user_id))
+def _chosen(found: list[queries.Row], named: UUID | None) -> queries.Row | None:
+    """The named question, also of another page of the list; else, or once it is answered, the first that is free."""
+    chosen = next((row for row in found if row.item.pk == named and row.item.status in UNRESOLVED), None)
+    return chosen or next((row for row in found if not row.holder and row.item.status in UNRESOLVED), None)
 
 
 def _next(rows: list[queries.Row], row: queries.Row, filters: queries.Filters, after: UUID | None) -> str:
@@ -146,7 +140,7 @@ def _nothing(user: int, tallies: dict[str, int]) -> dict[str, Any]:
 def find(request: HttpRequest, item_id: UUID) -> ReviewItem:
     """The question, if the person may see it. Raises NotFound."""
     found = ReviewItem.objects.filter(visible(request), pk=item_id)
-    item = found.select_related("claimed_by", "requested_by", "assigned_to", "resolved_by").first()
+    item = found.select_related(*queries.PEOPLE).first()
     if item is None:
         raise NotFound("There is no such question, or it is in an account that you are no member of.")
     return item

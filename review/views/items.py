@@ -99,12 +99,12 @@ def snooze(request: HttpRequest, item_id: UUID) -> HttpResponse:
         review_queue.snooze(item.pk, person_of(request), until)
         return "Snoozed. It is listed under Snoozed until it returns."
 
-    context = {"tomorrow": _tomorrow(), "week": _tomorrow() + timedelta(days=6), "servings": SERVINGS}
-    return _form(request, item_id, "review/snooze.html", context, save)
+    return _form(request, item_id, "review/snooze.html", offered(), save)
 
 
-def _tomorrow() -> datetime:
-    return timezone.now() + timedelta(days=1)
+def offered() -> dict[str, Any]:
+    """What the form of a snooze is filled with."""
+    return {"day": f"{timezone.now() + timedelta(days=7):%Y-%m-%d}", "servings": SERVINGS}
 
 
 def until_from(request: HttpRequest) -> Until:
