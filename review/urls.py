@@ -3,15 +3,18 @@
 from django.urls import path
 
 from review.views import (
+    audit,
     bulk,
     contradictions,
     dashboard,
     deciding,
+    health,
     inbox,
     items,
     keys,
     lesson,
     outcomes,
+    people,
     preference_changes,
     preferences,
     prune,
@@ -73,4 +76,11 @@ urlpatterns = [
     path("prune/<slug:digest>/restore/", prune.restore, name="prune_restore"),
     path("prune/<slug:digest>/plan.<str:kind>", prune.export, name="prune_export"),
     path("retrieval/", retrieval.playground, name="retrieval"),
+    path("health/", health.health, name="health"),
+    path("health/health.json", health.export, name="health_export"),
+    path("audit/", audit.log, name="audit"),
+    path("audit/audit.csv", audit.export, name="audit_export"),
+    path("people/", people.people, name="people"),
+    path("people/<uuid:account_id>/", people.grant, name="grant"),
+    path("people/<uuid:account_id>/<int:user_id>/", people.change, name="role"),
 ]

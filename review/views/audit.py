@@ -30,7 +30,7 @@ PLACES: Final = {
 }
 OTHERS: Final = {
     Verdict.UNDO.value: "Undid a decision",
-    Verdict.MERGE.value: "Merge",
+    Verdict.MERGE.value: "Merged",
     "apply": "Preference changed",
     "rollback": "Preference rolled back",
     "erased": "Erased",
@@ -101,7 +101,7 @@ def _row(entry: Entry, thing: Thing | None, who: str) -> dict[str, Any]:
 def _words(action: str) -> str:
     if action in OTHERS:
         return OTHERS[action]
-    verdicts = {verdict.value: words.label for verdict, words in VERDICTS.items()}
+    verdicts = {verdict.value: words.done.rstrip(".") for verdict, words in VERDICTS.items()}
     return verdicts.get(action) or event_in_words(action)
 
 

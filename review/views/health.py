@@ -48,7 +48,6 @@ def health(request: HttpRequest) -> HttpResponse:
         "charts": [_chart("served", seen.served), _chart("withheld", seen.withheld)],
         "queues": [{"ages": each, "label": labels[each.name], "url": queue_url(each.name)} for each in figures["ages"]],
         "jobs": _jobs(figures["report"], figures["durations"]),
-        "audit_url": queue_url("audit"),
         "window": WINDOWS[days],
     }
     return render(request, "review/health.html", context)
