@@ -27,7 +27,7 @@ from review.views.inbox import REMEMBERED, SKIPPED, find, skipped
 from review.words import VERDICTS
 
 SERVINGS: Final = 20  # that are offered to wait for
-KEEPERS: Final = 8  # lessons to choose the kept one from
+KEEPERS: Final = 5  # lessons to choose the kept one from
 
 
 def _onward(request: HttpRequest) -> str:
