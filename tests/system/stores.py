@@ -42,12 +42,14 @@ def environment(var: Path, **more: str) -> dict[str, str]:
     return own | {"SONDER_VAR": str(var), "DJANGO_SETTINGS_MODULE": "sonder_site.settings"} | more
 
 
-def manage(var: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    """A finished `manage.py` command on the store in `var`."""
+def manage(
+    var: Path, *arguments: str, patience: float = PATIENCE_SECONDS, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """A finished `manage.py` command on the store in `var`; `patience` is how long it may take, in seconds."""
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(
         command, cwd=ROOT, env=environment(var, **more), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=PATIENCE_SECONDS, check=False,
+        timeout=patience, check=False,
     )  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.system.started import Up, up
 from tests.system.stores import ROOT, environment, manage, new_store
-from tests.system.test_up import Up, up
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PATIENCE_SECONDS = 240

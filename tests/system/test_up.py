@@ -2,14 +2,11 @@
 
 import asyncio
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -17,60 +14,10 @@ import pytest
 
 from sonder_site import supervisor
 from sonder_site.supervisor import Service, ServiceFailed, supervise
-from tests.system.stores import ROOT, environment, kill, manage, new_store, postmaster, processes_of, wait_until
+from tests.system.started import READY, Up, up
+from tests.system.stores import ROOT, kill, manage, new_store, postmaster, processes_of, wait_until
 
 PUBLISH = "from sonder_site.celery import publish; assert publish('memory.tasks.credit_sweep')"
-READY = re.compile(r"^Sonder is ready: (http://127\.0\.0\.1:\d+)/ ", re.MULTILINE)
-
-
-class Up:
-    """A running `manage.py up`."""
-
-    def __init__(self, process: subprocess.Popen[str], log: Path, var: Path) -> None:
-        self.process, self.log, self.var = process, log, var
-
-    @property
-    def output(self) -> str:
-        return self.log.read_text()
-
-    @property
-    def address(self) -> str:
-        found = READY.search(self.output)
-        assert found
-        return found[1]
-
-    def services(self) -> dict[str, psutil.Process]:
-        """The living processes of `web`, `worker` and `beat`."""
-        found: dict[str, psutil.Process] = {}
-        for child in psutil.Process(self.process.pid).children():
-            words = child.cmdline()
-            found |= {name: child for name in ("sonder_site.web", "worker", "beat") if name in words}
-        return found
-
-    def get(self, path: str) -> int:
-        with urllib.request.urlopen(self.address + path, timeout=30) as answer:
-            return int(answer.status)
-
-    def wait_ready(self) -> "Up":
-        wait_until(lambda: READY.search(self.output) or self.process.poll() is not None)
-        assert self.process.poll() is None, self.output
-        return self
-
-
-@contextmanager
-def up(var: Path) -> Iterator[Up]:
-    log = var.parent / "output"
-    command = [sys.executable, "manage.py", "up", "--port", "0"]
-    with (
-        log.open("w") as output,
-        subprocess.Popen(
-            command, cwd=ROOT, env=environment(var), stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True
-        ) as process,
-    ):
-        try:
-            yield Up(process, log, var).wait_ready()
-        finally:
-            process.kill()
 
 
 @pytest.fixture(scope="module")

@@ -1,44 +1,31 @@
 """Playing the script against a running server, and looking at what its worker has made of it."""
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from memory.management.agent.client import Client, until
+from memory.management.agent.model import Model
 from memory.management.agent.script import ORDINARY, Lesson, Script, daily, verdicts
+from memory.management.agent.told import MODEL_REASONS, REASONS, Told
 
-#: Every reason of a distillation that needs no failing model, and what else a store shows that keeps itself in order.
-REASONS: Final = (
-    "stored", "not_concrete", "exact_duplicate", "semantic_duplicate", "rejected_value", "private", "contradicted",
-    "no_candidate",
-)  # fmt: skip
 OPEN: Final = ("pending", "claimed", "retryable")
+TAUGHT, REFUSED = 15, 29  # interactions of the first two parts
 HARMED, SAMPLED = 40, 90  # most interactions for a quarantine, and for a sample on probation
 #: Interactions that the parts of the story after each part may need, with bad luck in every toss.
-NEEDED_AFTER: Final = (20 + HARMED + 1 + SAMPLED, HARMED + 1 + SAMPLED, SAMPLED, 0)
-LEAST: Final = 20 + NEEDED_AFTER[0]
-
-
-@dataclass(kw_only=True)
-class Told:
-    """What came of a run, as its summary tells it."""
-
-    interactions: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)  # by signal
-    distillations: Counter[str] = field(default_factory=Counter)  # by reason; by state while one is open
-    events: list[str] = field(default_factory=list)  # what happened to the harmful lesson, oldest first
-    contradictions: int = 0  # open ones in the store
-    prune_clusters: int = 0  # of the current plan
-    missing: list[str] = field(default_factory=list)  # what should have come of it, and has not
+NEEDED_AFTER: Final = (REFUSED + HARMED + 1 + SAMPLED, HARMED + 1 + SAMPLED, SAMPLED, 0)
+LEAST: Final = TAUGHT + NEEDED_AFTER[0]
 
 
 class Player:
     """One run. `patience` is how long to wait for each thing that the background has to do, in seconds."""
 
-    def __init__(self, client: Client, script: Script, *, interactions: int, patience: float) -> None:
-        self._client, self._script = client, script
+    def __init__(
+        self, client: Client, script: Script, *, interactions: int, patience: float, model: Model | None = None
+    ) -> None:
+        self._client, self._script, self._model = client, script, model
         self._total, self._patience = interactions, patience
+        self._worker_comes = True  # a worker that did not come once is not waited for again
         self._played: list[str] = []
         self._harmful = ""  # id of the harmful lesson, once it is stored
         self._failed: list[str] = []  # interactions that followed it
@@ -47,13 +34,19 @@ class Player:
 
     def play(self) -> Iterator[int]:
         """Plays everything; yields how many interactions are done, after each."""
+        started = time.monotonic()
         parts = (self._teach, self._refused, self._harm, self._sample)
         for at, (part, needed_after) in enumerate(zip(parts, NEEDED_AFTER, strict=True), start=1):
             for _ in part():
                 yield len(self._played)
             for _ in self._ordinary(min(self._total * at // len(parts), self._total - needed_after)):
                 yield len(self._played)
-        self.told.interactions = len(self._played)
+        self.told.interactions, self.told.seconds = len(self._played), time.monotonic() - started
+
+    def look(self) -> Told:
+        """Waits for what has to come of it, and tells what is missing."""
+        until(lambda: not (self._look().missing or self.told.open), self._patience)
+        return self.told
 
     def _work(self, task: str, response: str, *signals: str, k: int = 3) -> str:
         """One interaction from start to end."""
@@ -79,26 +72,37 @@ class Player:
             self._days += 1
             yield
 
-    def _learn(self, lessons: list[Lesson]) -> Iterator[None]:
-        for lesson in lessons:
-            self._work(lesson.task, lesson.response, "accepted")
-            yield
+    def _learn(self, *parts: str) -> Iterator[None]:
+        for part in parts:
+            for lesson in self._script.lessons(part):
+                self._work(lesson.task, lesson.response, "accepted")
+                yield
 
     def _teach(self) -> Iterator[None]:
         """New lessons, the harmful one among them; what follows rests on them, so that they must be stored."""
-        yield from self._learn([*self._script.lessons("harmful"), *self._script.lessons("taught")])
-        self._settle()
+        yield from self._learn("harmful", "taught")
+        self._wait(self._settled)
 
     def _refused(self) -> Iterator[None]:
-        """Answers that teach nothing, or what must not be learned."""
-        for part in ("repeated", "reworded", "vague", "private"):
-            yield from self._learn(self._script.lessons(part))
-        for lesson in self._script.lessons("withdrawn"):
-            interaction = self._work(lesson.task, lesson.response, "accepted", "rejected")
+        """Answers that teach nothing, or what must not be learned; and second thoughts."""
+        yield from self._learn("repeated", "reworded", "vague", "private")
+        yield from self._think_again("withdrawn", lambda work: self._say(work, "rejected"), "contradicted")
+        yield from self._think_again("called_off", self._client.call_off, "cancelled_by_operator")
+        if self._model:
+            yield from self._learn("garbled", "unanswered")
+            self._wait(self._settled)
+
+    def _think_again(self, part: str, act: Callable[[str], None], reason: str) -> Iterator[None]:
+        """Good work until a second thought is in time: without a model of its own the worker may be faster."""
+        for lesson in self._script.lessons(part):
+            work = self._work(lesson.task, lesson.response, "accepted")
+            self._wait_for_model(lesson)
+            act(work)
+            if self._model:
+                self._model.release(lesson.task)
             yield
-            self._settle()
-            if self._ended(interaction) == "contradicted":
-                return  # the worker may have been faster than the second thought
+            if any(row["id"] == work for row in self._client.pages("distillations/", result_reason=reason)):
+                return
 
     def _harm(self) -> Iterator[None]:
         """Work that fails wherever the harmful lesson is handed out, until that is found out; then the lesson again."""
@@ -107,10 +111,10 @@ class Player:
             if self._try(i, "failed"):
                 self._failed.append(self._played[-1])
             yield
-            if i >= 4 and until(lambda: self._state() == "quarantined", min(2.0, self._patience)):
+            if self._state() == "quarantined":
                 break
-        yield from self._learn(self._script.lessons("harmful"))
-        self._settle()
+        yield from self._learn("harmful")
+        self._wait(self._settled)
 
     def _sample(self) -> Iterator[None]:
         """Work on which a sample of the quarantined lesson does well, until it is back in service.
@@ -118,24 +122,25 @@ class Player:
         Where no sample comes, whoever judged has been wrong each time, and says so now.
         """
         for i in range(HARMED, HARMED + SAMPLED):
-            if self._state() != "quarantined":
-                return
-            sampled = self._try(i, "tests_passed")
+            self._try(i, "tests_passed")
             yield
-            if sampled and until(lambda: self._state() == "active", self._patience):
+            if self._state() == "active":
                 return
         for interaction in self._failed:
             self._say(interaction, "accepted")
 
     def _try(self, i: int, signal: str) -> bool:
-        """A task that the harmful lesson fits; `signal` is what is said if it is handed out. Whether it was.
+        """A task that the harmful lesson fits; `signal` is what is said if it is handed out, and is then credited.
 
-        Earlier runs' harmful lessons fit as well, and have shown by now that they do well.
+        Returns whether it was. Earlier runs' harmful lessons fit as well, and have shown by now that they do well.
         """
         started = self._begin(self._script.harmed(i), k=min(self._script.n, 5))
+        work = started["id"]
         followed = any(lesson["id"] == self._harmful for lesson in started["lessons"])
-        self._client.respond(started["id"], ORDINARY)
-        self._say(started["id"], signal if followed else "accepted")
+        self._client.respond(work, ORDINARY)
+        self._say(work, signal if followed else "accepted")
+        if followed:
+            self._wait(lambda: any(self._client.pages("outcomes/", interaction=work, credited="true")))
         return followed
 
     def _id_of_harmful(self) -> str:
@@ -146,33 +151,34 @@ class Player:
     def _state(self) -> str:
         return str(self._client.get(f"lessons/{self._harmful}/")["state"]) if self._harmful else ""
 
-    def _rows(self) -> dict[str, dict[str, Any]]:
+    def _rows(self, **filters: str) -> dict[str, dict[str, Any]]:
         """The run's distillations by interaction."""
         mine = set(self._played)
-        return {row["id"]: row for row in self._client.pages("distillations/") if row["id"] in mine}
+        return {row["id"]: row for row in self._client.pages("distillations/", **filters) if row["id"] in mine}
 
-    def _ended(self, interaction: str) -> str:
-        row = self._rows().get(interaction)
-        return str(row["result_reason"]) if row else ""
+    def _settled(self) -> bool:
+        """Whether no distillation of the run is open."""
+        return not any(self._rows(state=state) for state in OPEN)
 
-    def _settle(self) -> bool:
-        """Waits until no distillation of the run is open."""
-        return until(lambda: not any(row["state"] in OPEN for row in self._rows().values()), self._patience)
+    def _wait(self, happened: Callable[[], bool]) -> None:
+        """Waits for the worker, and counts for how long."""
+        started = time.monotonic()
+        self._worker_comes = until(happened, self._patience if self._worker_comes else 0.0)
+        self.told.waited += time.monotonic() - started
 
-    def look(self) -> Told:
-        """Waits for what has to come of it, and tells what is missing."""
-        until(lambda: not self._missing(), self._patience, pause=1.0)
-        self.told.missing = self._missing()
-        return self.told
+    def _wait_for_model(self, lesson: Lesson) -> None:
+        if self._model:
+            started = time.monotonic()
+            self._worker_comes = self._model.is_asked(lesson.task, self._patience if self._worker_comes else 0.0)
+            self.told.waited += time.monotonic() - started
 
-    def _missing(self) -> list[str]:
-        told, client = self.told, self._client
-        told.distillations = Counter(row["result_reason"] or row["state"] for row in self._rows().values())
-        history = client.pages(f"lessons/{self._harmful}/history/") if self._harmful else ()
+    def _look(self) -> Told:
+        told, rows = self.told, self._rows()
+        history = self._client.pages(f"lessons/{self._harmful}/history/") if self._harmful else ()
         told.events = [event["kind"] for event in history][::-1]
-        told.contradictions = sum(row["verdict"] is None for row in client.pages("contradictions/"))
-        told.prune_clusters = len(client.get("prune/plan/")["clusters"])
-        missing = [reason for reason in REASONS if not told.distillations[reason]]
-        missing += [kind for kind in ("quarantined", "rehabilitated") if kind not in told.events]
-        missing += ["contradiction"] * (not told.contradictions) + ["prune plan"] * (not told.prune_clusters)
-        return missing
+        learned = {row["lesson"] for row in rows.values() if row["lesson"]}
+        flagged = self._client.pages("contradictions/", open="true")
+        contradictions = sum(row["first"]["id"] in learned or row["second"]["id"] in learned for row in flagged)
+        clusters = len(self._client.get("prune/plan/")["clusters"])
+        told.look((*REASONS, *(MODEL_REASONS if self._model else ())), rows.values(), contradictions, clusters)
+        return told

@@ -7,8 +7,8 @@ from typing import Final
 
 LESSONS: Final = Path(__file__).resolve().parents[2] / "demo" / "agent.jsonl"
 ORDINARY = "Done. All tests pass."
-LABEL = "It works now, and all tests pass.\n\nLesson: {}\n"
-_HARMED: Final = "make the nightly booking of payments with book_payment_{}() go on for branch {} and never stop"
+LABEL = "Lesson: "
+_HARMED: Final = "keep the telemetry of satellite {1} flowing with decode_telemetry_{0}() whatever it sends"
 _DAILY: Final = (
     "fix a flaky test of the price list of supplier {}",
     "speed up the search for product {}",
@@ -32,7 +32,7 @@ class Lesson:
 
     @property
     def response(self) -> str:
-        return LABEL.format(self.text)
+        return f"It works now, and all tests pass.\n\n{LABEL}{self.text}\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,9 @@ class Script:
         """The lessons of a part.
 
         `taught` is concrete and new, and its last two contradict each other. `harmful` sounds well, and what follows it
-        fails. `repeated` and `reworded` are there already, `vague` and `private` must not be learned, and `withdrawn`
-        is accepted at first and rejected at second sight. Code in them has another name in each run.
+        fails. `repeated` and `reworded` are there already, `vague` and `private` must not be learned, `withdrawn` is
+        accepted at first and rejected at second sight, and `called_off` by an operator. On `garbled` and `unanswered` a
+        language model fails. Code in them has another name in each run.
         """
         lines = map(json.loads, LESSONS.read_text(encoding="utf-8").splitlines())
         return [

@@ -2,27 +2,35 @@
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from memory import tasks
-from memory.errors import SonderError
-from memory.management.agent.client import Client
-from memory.management.agent.play import LEAST, Player, Told
+from memory import conf, tasks
+from memory.errors import Conflict, SonderError
+from memory.management.agent.client import PROJECT, Client
+from memory.management.agent.model import Model
+from memory.management.agent.play import LEAST, Player
 from memory.management.agent.script import Script
+from memory.management.agent.told import MODEL_REASONS, PRUNE_PLAN, Told
 from memory.management.output import as_json, progress
-from memory.models import Account, ApiKey
-from memory.models.vocabulary import OutcomeSource, ReviewPolicy
+from memory.models import Account, ApiKey, Interaction, Lesson, Project
+from memory.models.vocabulary import Origin, OutcomeSource, ReviewPolicy
 from memory.services.keys import create_key
 from memory.services.setup import DEMO
 
 NAME = "demo agent"  # of the keys that this command makes
 SCOPES = ("loop", "read", "govern")
 MESSAGE_SECONDS = 600
+HINTS = {
+    PRUNE_PLAN: "Run seed_demo first: it has a lesson twice.",
+    **dict.fromkeys(
+        MODEL_REASONS, "The server must ask the model here (SONDER_DISTILLER_URL) once (SONDER_DISTILL_MAX_ATTEMPTS=1)."
+    ),
+}
 
 
 class Command(BaseCommand):
@@ -32,7 +40,8 @@ class Command(BaseCommand):
         "that should have come of it has not. Run seed_demo first: one of its lessons is there twice, and something is "
         "then to be merged. With SONDER_TRUST_POLICY=reference and SONDER_PROBATION_AFTER_HOURS=0 the server lets a "
         "sample of the quarantined lesson through at once, and a win on it brings the lesson back; with other settings "
-        "the judge takes back what was said. Requests wait for the server's limits (SONDER_THROTTLE_LOOP)."
+        "the judge takes back what was said. Requests wait for the server's limits (SONDER_THROTTLE_LOOP). It works in "
+        "the account 'demo', and refuses a store with lessons or work that is not the demonstration's."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -43,6 +52,10 @@ class Command(BaseCommand):
         parser.add_argument("--interactions", type=int, default=500, help=f"how many, at least {LEAST}")
         parser.add_argument("--run", type=int, help="number of the run: each has lessons of its own")
         parser.add_argument("--wait", type=float, default=60.0, help="seconds for each thing that must come of it")
+        parser.add_argument(
+            "--model", type=int, metavar="PORT", help="play the server's language model too, on this port of 127.0.0.1"
+        )
+        parser.add_argument("--among-others", action="store_true", help="also in a store that others work with")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, **options: Any) -> None:
@@ -51,29 +64,34 @@ class Command(BaseCommand):
                 f"{options['interactions']} interactions are too few for the story; use {LEAST} or more."
             )
         try:
-            with key_for_this_run(options["key"]) as (key, run), Client(options["url"], key) as client:
-                script = Script(n=options["run"] or run)
-                player = Player(client, script, interactions=options["interactions"], patience=options["wait"])
-                told = self._play(player, options["interactions"])
+            if options["key"] is None and not options["among_others"]:
+                refuse_others()
+            told = self._play(options)
         except SonderError as refusal:
             raise CommandError(refusal.detail) from None
         except KeyboardInterrupt:
             raise CommandError("Interrupted. What was played stays.", returncode=130) from None
         if options["json"]:
-            as_json(self, vars(told))
+            as_json(self, vars(told) | {"missing": told.missing})
         else:
             self._tell(told)
         if told.missing:
-            raise CommandError(f"Not seen within {options['wait']:g} s: {', '.join(told.missing)}. Does a worker run?")
+            hints = dict.fromkeys(HINTS.get(name, "Does a worker run?") for name in told.missing)
+            missing = ", ".join(told.missing)
+            raise CommandError(f"Not seen within {options['wait']:g} s: {missing}. {' '.join(hints)}")
 
-    def _play(self, player: Player, interactions: int) -> Told:
-        with progress() as bar:
-            shown = bar.add_task("interactions", total=interactions)
-            for done in player.play():
-                bar.update(shown, completed=done)
-            self._look_for_contradictions()
-            bar.add_task("waiting for the worker", total=None)
-            return player.look()
+    def _play(self, options: dict[str, Any]) -> Told:
+        total, port = options["interactions"], options["model"]
+        with key_for_this_run(options["key"]) as (key, run), Client(options["url"], key) as client, progress() as bar:
+            script = Script(n=options["run"] or run)
+            with nullcontext() if port is None else Model(script, port) as model:
+                player = Player(client, script, interactions=total, patience=options["wait"], model=model)
+                shown = bar.add_task("interactions", total=total)
+                for done in player.play():
+                    bar.update(shown, completed=done)
+                self._look_for_contradictions()
+                bar.add_task("waiting for the worker", total=None)
+                return player.look()
 
     def _look_for_contradictions(self) -> None:
         """Asks the worker to look now for what it would look for within the hour."""
@@ -86,12 +104,32 @@ class Command(BaseCommand):
 
     def _tell(self, told: Told) -> None:
         said = ", ".join(f"{n} {signal}" for signal, n in told.outcomes.most_common())
-        self.stdout.write(f"{told.interactions} interactions; outcomes: {said}.")
-        for reason, n in sorted(told.distillations.items()):
-            self.stdout.write(f"  {n:>5}  {reason}")
+        self.stdout.write(
+            f"{told.interactions} interactions in {told.seconds:.0f} s, {told.waited:.0f} s of them waiting for the "
+            f"worker; outcomes: {said}."
+        )
+        for name, n in told.shown.items():
+            self.stdout.write(f"{'ok' if n else 'missing':<7} {n:>5}  {name}")
         self.stdout.write(f"The harmful lesson: {', '.join(told.events) or 'nothing happened to it'}.")
-        self.stdout.write(f"{told.contradictions} contradictions wait for a person.")
-        self.stdout.write(f"{told.prune_clusters} groups of lessons say the same: see 'manage.py prune'.")
+        project = Project.objects.filter(account__slug=DEMO, slug=PROJECT).values_list("pk", flat=True).first()
+        if project is not None:
+            self.stdout.write(f"'manage.py erase project {project} --apply' takes away what the agent did and learned.")
+
+
+def refuse_others() -> None:
+    """Raises Conflict where lessons are shared and somebody else has some, or works.
+
+    The agent would be handed the others' lessons and judge them, and they would be handed the agent's.
+    """
+    if conf.current().lesson_scope == "account":
+        return
+    own = Interaction.objects.filter(account__slug=DEMO)
+    lessons = Lesson.objects.exclude(origin=Origin.SEEDED).exclude(source_interaction__in=own.values("pk"))
+    if lessons.exists() or Interaction.objects.exclude(account__slug=DEMO).exists():
+        raise Conflict(
+            "This store has lessons or work of others, which the agent's would mix with. Play in another store "
+            "(SONDER_VAR), or use --among-others."
+        )
 
 
 @contextmanager
