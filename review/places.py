@@ -9,7 +9,6 @@ from memory.models.vocabulary import ReviewKind
 from review.context import QUEUES
 
 QUEUE_OF: Final = {kind.value: queue for queue, kinds in QUEUES.items() for kind in kinds}
-ABOUT_A_STANDING: Final = (ReviewKind.QUARANTINE.value, ReviewKind.SECOND_OPINION.value)
 
 
 def queue_url(queue: str) -> str:
@@ -19,7 +18,9 @@ def queue_url(queue: str) -> str:
 
 def item_url(kind: str, item: UUID, subject: UUID) -> str:
     """Where a question is answered: at its lesson's evidence, or in the queue of its kind."""
-    if kind in ABOUT_A_STANDING:
+    if kind == ReviewKind.SECOND_OPINION:  # its card is blind, a lesson's own page is not
+        return reverse("review:item", args=[item])
+    if kind == ReviewKind.QUARANTINE:
         return reverse("review:lesson", args=[subject])
     return f"{queue_url(QUEUE_OF[kind])}?item={item}"
 

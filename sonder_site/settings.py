@@ -171,6 +171,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "review queue": {"task": "memory.tasks.maintenance_review_queue", "schedule": 300.0},
     "contradictions": {"task": "memory.tasks.maintenance_contradictions", "schedule": 3600.0},
+    "judging": {"task": "memory.tasks.maintenance_judging", "schedule": 900.0},
     "prune plan": {"task": "memory.tasks.maintenance_prune_plan", "schedule": 6 * 3600.0},
     "staleness": {"task": "memory.tasks.maintenance_staleness", "schedule": 24 * 3600.0},
     "daily maintenance": {"task": "memory.tasks.maintenance_daily", "schedule": 24 * 3600.0},

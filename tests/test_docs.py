@@ -27,14 +27,16 @@ from memory.rules import bands, concreteness, expectation, ledger, relevance
 from memory.rules.expectation import Tally
 from memory.rules.quarantine import DEFAULTS as REFERENCE
 from memory.rules.signals import REWARDS, SOURCES
+from memory.services.adjudication import ACTS
 from memory.services.credit import sweep
+from review import urls as review_urls
 from scripts import settings_table
 from tests.conftest import Agent
 from tests.markdown import CELL, fences, leads, links, rows, sections, words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-CODE = sorted(path for room in ("memory", "sonder_site") for path in (ROOT / room).rglob("*.py"))
+CODE = sorted(path for room in ("memory", "review", "sonder_site") for path in (ROOT / room).rglob("*.py"))
 CONVERTER = re.compile(r"<(?:\w+:)?\w+>")  # a parameter of a path, as Django writes it
 PARAMETER = re.compile(r"{\w+}")  # and as OpenAPI writes it
 
@@ -77,11 +79,12 @@ def environment_variables(tree: ast.Module) -> Iterator[str]:
 
 
 def endpoints(patterns: list[Any], prefix: str = "/") -> Iterator[str]:
-    """`METHOD path` of every route; the admin, which has hundreds, is one."""
+    """`METHOD path` of every route; the admin, which has hundreds, is one, and so are the review pages."""
     for pattern in patterns:
         path = prefix + CONVERTER.sub("{id}", str(pattern.pattern))
         if isinstance(pattern, URLResolver):
-            yield from ["GET " + path] if pattern.namespace == "admin" else endpoints(pattern.url_patterns, path)
+            is_one = pattern.namespace in ("admin", "review")
+            yield from ["GET " + path] if is_one else endpoints(pattern.url_patterns, path)
             continue
         assert isinstance(pattern, URLPattern)
         view = getattr(pattern.callback, "view_class", None)
@@ -112,6 +115,18 @@ class TestApi:
     def test_every_status_of_an_error_is_listed_and_every_listed_one_can_come(self) -> None:
         listed = [row[0] for row in rows(sections(read("docs/api.md"))["Errors"])]
         assert sorted(listed) == sorted({*error_statuses(), "405", "500"})
+
+
+class TestReviewPages:
+    def test_every_address_is_in_the_page_for_reviewers_and_no_other(self) -> None:
+        listed = [row[0].strip("`") for row in rows(sections(read("docs/review.md"))["Addresses"])]
+        routes = [f"/review/{CONVERTER.sub('{id}', str(pattern.pattern))}" for pattern in review_urls.urlpatterns]
+        assert sorted(listed) == sorted(routes)
+
+    def test_every_decision_is_explained(self) -> None:
+        decisions = rows(sections(read("docs/review.md"))["What each decision does"])
+        told = {word for row in decisions for word in row[0].split(", ")}
+        assert len(told) == len(ACTS)
 
 
 UNLISTED = {"GET /", "GET /favicon.ico", "GET /api/v1/docs/script.js"}

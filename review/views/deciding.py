@@ -58,9 +58,10 @@ def _form(
 
 def _effect(lesson: Lesson | None, given: QueryDict) -> lesson_verdicts.Effect | None:
     """What excusing the loss would do, shown before it is done."""
-    if lesson is None or not given.get("usage"):
+    usage = given.get("usage")
+    if lesson is None or not usage:
         return None
-    return lesson_verdicts.effect_of_excuse(lesson, _uuid(given["usage"], "usage"))
+    return lesson_verdicts.effect_of_excuse(lesson, _uuid(str(usage), "usage"))
 
 
 @require_POST

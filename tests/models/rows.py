@@ -260,6 +260,7 @@ MINIMAL: dict[str, Row] = {
         "before": "{}",
         "after": "{}",
         "reviewer_id": the("auth_user"),
+        "idempotency_key": "",
     },
     "contradiction": {
         "id": new_id,
