@@ -7,11 +7,11 @@ READY := $(VENV)/.ready
 PYTEST_ARGS ?= -n auto
 ARGS ?=
 
-.PHONY: help setup run test lint bench reliability lock
+.PHONY: help setup run test test-browser-full lint bench reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
 
 setup: $(READY) ## make the virtual environment VENV (default .venv) from requirements.lock
 
@@ -37,6 +37,9 @@ lint: setup ## ruff and mypy
 
 bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
 	@$(BIN)/python -m evaluation.performance $(ARGS)
+
+test-browser-full: setup ## the browser tests in every look: light and dark, wide and 360 px
+	@LOOKS=all $(BIN)/python -m pytest tests/browser
 
 reliability: setup ## kill the worker 200 times in the middle of its work (KILLS=n)
 	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py

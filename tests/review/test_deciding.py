@@ -92,9 +92,9 @@ class TestADecision:
         [
             ("subject", "", 422),
             ("subject", "not-an-id", 422),
-            ("subject", str(uuid4()), 404),
+            ("subject", "00000000-0000-7000-8000-000000000000", 404),
             ("item", "x", 422),
-            ("item", str(uuid4()), 404),
+            ("item", "00000000-0000-7000-8000-000000000000", 404),
             ("expected_version", "", 422),
             ("expected_version", "1e9", 422),
             ("decision", "", 422),
