@@ -56,8 +56,11 @@ VERDICTS = (*REASONED, *UNREASONED)
 
 class TestReview(Tables, Checks, Uniques, Journals):
     tables = {
-        "review_item": {**links("account_id", "resolved_by_id"), "claimed_by_id": {"claim_expires_at": LATER}},
-        "adjudication": links("reviewer_id", "reverts_id"),
+        "review_item": {
+            **links("account_id", "resolved_by_id", "requested_by_id", "assigned_to_id"),
+            "claimed_by_id": {"claim_expires_at": LATER},
+        },
+        "adjudication": links("account_id", "reviewer_id", "reverts_id"),
         "contradiction": links("account_id", "decided_by_id"),
         "comment": links("author_id"),
         "second_opinion": links("author_id"),
@@ -128,6 +131,13 @@ class TestReview(Tables, Checks, Uniques, Journals):
             table="second_opinion",
             key=("subject", "author_id"),
             passes=[{"subject": new_id}, {"author_id": new("auth_user")}],
+        ),
+        Unique(
+            name="adjudication_key_unique",
+            table="adjudication",
+            key=("reviewer_id", "idempotency_key"),
+            given={"idempotency_key": "k"},
+            passes=[{"reviewer_id": new("auth_user")}, {"idempotency_key": "another"}, {"idempotency_key": ""}],
         ),
         Unique(
             name="adjudication_reverts_id_key",
