@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client as Browser
 from django.test import override_settings
 
@@ -20,7 +21,7 @@ from memory.management.agent.play import Player
 from memory.management.agent.script import ORDINARY, Script
 from memory.management.agent.told import REASONS, Told
 from memory.management.commands.demo_agent import refuse_others
-from memory.models import Account, Interaction, Lesson
+from memory.models import Account, ApiKey, Interaction, Lesson
 from memory.services.keys import create_key
 from tests.conftest import Agent, make_agent
 
@@ -125,6 +126,18 @@ class TestAStoreThatOthersWorkWith:
     def test_is_not_where_lessons_are_not_shared(self, agent: Agent) -> None:
         agent.client.post("/api/v1/interactions/", {"task": "their work"}, format="json")
         refuse_others()
+
+
+class TestCommand:
+    def test_a_run_that_is_too_short_for_the_story_is_refused_at_once(self) -> None:
+        with pytest.raises(CommandError, match=f"use {play.LEAST} or more"):
+            call_command("demo_agent", interactions=play.LEAST - 1)
+
+    def test_a_server_that_does_not_answer_is_named_and_no_key_stays_valid(self) -> None:
+        with pytest.raises(CommandError, match=r"http://127\.0\.0\.1:1/api/v1/ does not answer"):
+            call_command("demo_agent", url="http://127.0.0.1:1")
+        (made,) = ApiKey.objects.filter(name="demo agent")
+        assert made.revoked_at is not None
 
 
 class TestModel:

@@ -37,11 +37,7 @@ class Stage:
         self._worker: subprocess.Popen[bytes] | None = None
 
     def play(self, *part: str) -> subprocess.Popen[str]:
-        """A part of `scenario`, which takes lines and prints lines."""
-        command = [sys.executable, "-m", "tests.system.scenario", *part]
-        return subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        return play(self.environment, *part)
 
     def played(self, *part: str) -> str:
         return finished(self.play(*part))
@@ -68,6 +64,14 @@ class Stage:
 
     def uncredited(self) -> int:
         return self.number("SELECT count(*) FROM outcome WHERE credited_at IS NULL")
+
+
+def play(environment: dict[str, str], *part: str) -> subprocess.Popen[str]:
+    """A part of `scenario`, which takes lines and prints lines."""
+    command = [sys.executable, "-m", "tests.system.scenario", *part]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def finished(process: subprocess.Popen[str]) -> str:

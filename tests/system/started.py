@@ -23,8 +23,8 @@ READY = re.compile(r"^Sonder is ready: (http://127\.0\.0\.1:\d+)/ ", re.MULTILIN
 class Up:
     """A running `manage.py up`."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path, var: Path) -> None:
-        self.process, self.log, self.var = process, log, var
+    def __init__(self, process: subprocess.Popen[str], log: Path, var: Path, environment: dict[str, str]) -> None:
+        self.process, self.log, self.var, self.environment = process, log, var, environment
 
     @property
     def output(self) -> str:
@@ -59,15 +59,15 @@ def up(var: Path, **more: str) -> Iterator[Up]:
     """`manage.py up` on the store in `var`, ready; `more` is added to its environment."""
     log = var.parent / "output"
     command = [sys.executable, "manage.py", "up", "--port", "0"]
+    own = environment(var, **more)
     with (
         log.open("w") as output,
         subprocess.Popen(
-            command, cwd=ROOT, env=environment(var, **more), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            text=True,
+            command, cwd=ROOT, env=own, stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True
         ) as process,
-    ):  # fmt: skip
+    ):
         try:
-            yield Up(process, log, var).wait_ready()
+            yield Up(process, log, var, own).wait_ready()
         finally:
             process.kill()
 
