@@ -41,8 +41,8 @@ bench: setup ## measure and write evaluation/reports/performance.md (about 15 mi
 test-browser-full: setup ## the browser tests in every look: light and dark, wide and 360 px
 	@LOOKS=all $(BIN)/python -m pytest tests/browser
 
-reliability: setup ## kill the worker 200 times in the middle of its work (KILLS=n)
-	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py
+reliability: setup ## kill the worker 200 times while it credits, and 200 times while a model answers it (KILLS=n)
+	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py tests/system/test_distilling_killed.py
 
 lock: setup ## write requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --generate-hashes \
