@@ -16,6 +16,7 @@ from tests.system.started import redis_server
 from tests.system.stores import PATIENCE_SECONDS, ROOT, environment, manage, new_store
 
 KILLS = int(os.environ.get("KILLS", "10"))
+PATIENCE = PATIENCE_SECONDS + 2 * KILLS  # seconds for all that the kills left undone: a long run has more of it
 SEED = 17 if "KILLS" not in os.environ else random.SystemRandom().randrange(10**6)
 
 
@@ -76,7 +77,7 @@ def play(environment: dict[str, str], *part: str) -> subprocess.Popen[str]:
 
 def finished(process: subprocess.Popen[str]) -> str:
     """What it prints until its end."""
-    told, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    told, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, told
     return told
 

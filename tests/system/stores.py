@@ -93,9 +93,9 @@ def _works_on(process: psutil.Process, var: Path) -> bool:
         return False
 
 
-def wait_until(happened: Callable[[], object]) -> None:
-    """Fails the test if it does not happen in time."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_until(happened: Callable[[], object], patience: float = PATIENCE_SECONDS) -> None:
+    """Fails the test if it does not happen within so many seconds."""
+    deadline = time.monotonic() + patience
     while not happened():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)

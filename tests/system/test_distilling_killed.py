@@ -14,7 +14,7 @@ import pytest
 
 from sonder_site.celery_settings import SOFT_LIMIT_SECONDS
 from tests.distillers.server import Server, chat_server, lesson
-from tests.system.killing import KILLS, Stage, moments, stage
+from tests.system.killing import KILLS, PATIENCE, Stage, moments, stage
 from tests.system.scenario import JOB, TAUGHT
 from tests.system.stores import wait_until
 from tests.system.test_broker import configured
@@ -87,7 +87,8 @@ def test_each_interaction_ends_once_and_each_lesson_is_stored_once(store: Stage,
     assert crashed > KILLS / 2
     store.start_worker()
     sweep(store)
-    wait_until(lambda: store.number("SELECT count(*) FROM lesson_distillation WHERE completed_at IS NULL") == 0)
+    still_open = "SELECT count(*) FROM lesson_distillation WHERE completed_at IS NULL"
+    wait_until(lambda: store.number(still_open) == 0, PATIENCE)
     store.kill_worker()
 
     found = json.loads(store.played("distilled"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.system.killing import KILLS, Stage, finished, moments, stage
+from tests.system.killing import KILLS, PATIENCE, Stage, finished, moments, stage
 from tests.system.stores import wait_until
 
 OUTCOMES = 30  # that are reported before each start of the worker: enough to be in the middle of them when it dies
@@ -63,6 +63,6 @@ def test_with_no_worker_outcomes_are_accepted_and_a_worker_that_starts_later_cre
     store.played("report")
     assert store.uncredited() > 20 * KILLS
     store.start_worker()
-    wait_until(lambda: store.uncredited() == 0)
+    wait_until(lambda: store.uncredited() == 0, PATIENCE)
     store.kill_worker()
     sound(store.played("check"))
