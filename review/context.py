@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.messages import get_messages
 from django.db.models import Count
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
 from memory.models import Account, ReviewItem
@@ -52,10 +52,7 @@ def _rail(request: HttpRequest) -> list[dict[str, Any]]:
     rows = []
     for key in KEYS:
         if key.scope == "go":
-            try:
-                url = reverse(f"review:{key.action}")
-            except NoReverseMatch:
-                continue
+            url = reverse(f"review:{key.action}")
             current = path == url or (key.action != "dashboard" and path.startswith(url))
             rows.append(
                 {

@@ -20,7 +20,7 @@ EVENTS: Final[dict[str, tuple[str, str]]] = {
     TrustEventKind.RESTORED_BY_REVIEWER: ("Restored", "active"),
     TrustEventKind.APPROVED: ("Approved", "active"),
     TrustEventKind.EDITED: ("Reworded", "superseded"),
-    TrustEventKind.MERGED: ("Merged", "retired"),
+    TrustEventKind.MERGED: ("Took in a duplicate", ""),
     TrustEventKind.PRUNED: ("Pruned", "retired"),
     TrustEventKind.EXEMPTED: ("Loss excused", ""),
     TrustEventKind.UNDONE: ("Decision undone", ""),

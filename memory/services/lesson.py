@@ -6,14 +6,17 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import IntegrityError, transaction
 from django.db.models import CharField, Func, Value
+from django.utils import timezone
 from pgvector import HalfVector
 
-from memory.models import Lesson, LessonEmbedding, ReviewItem, WriteRefusal
-from memory.models.vocabulary import LessonState, Origin, ReviewKind, ReviewStatus
+from memory.models import Lesson, LessonEmbedding, WriteRefusal
+from memory.models.vocabulary import LessonState, Origin, ReviewKind
 from memory.rules.claim import signature
 from memory.rules.text import clean, identifiers
+from memory.services import questions
 from memory.services.gates import Meaning, Verdict, is_semantic_duplicate, quality_gates, text_gates, value_gates
 from memory.services.nudge import nudge
+from memory.services.questions import Question
 from memory.services.scoping import lock_scope
 
 EMBED = "embed"
@@ -119,17 +122,11 @@ def _insert(new: NewLesson, text: str, verdict: Verdict) -> Lesson:
 
 
 def flag(lesson: Lesson, kind: ReviewKind) -> None:
-    """Opens a question about a lesson, unless it is open already."""
-    ReviewItem.objects.get_or_create(
-        kind=kind.value,
-        subject=lesson.pk,
-        status=ReviewStatus.OPEN.value,
-        defaults={
-            "account_id": lesson.account_id,
-            "priority": PRIORITY[kind],
-            "priority_parts": {"severity": PRIORITY[kind]},
-        },
+    """Opens a question about a lesson, unless it is open or snoozed already."""
+    question = Question(
+        kind=kind, subject=lesson.pk, account_id=lesson.account_id, severity=PRIORITY[kind], since=timezone.now()
     )
+    questions.ask([question])
 
 
 def _refuse(new: NewLesson, verdict: Verdict) -> Written:

@@ -9,9 +9,11 @@ from memory.errors import NotFound
 from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
 from memory.models.scope import scoped
 from memory.models.sql import fetch
-from memory.rules.words import standing_in_words
+from memory.models.vocabulary import LessonState
+from memory.rules.standing import standing_in_words
 from memory.search.semantic import prepare_session, vector_literal
 from memory.services.policies import policy
+from memory.services.quarantine import held_by_person
 from memory.services.scoping import lesson_account
 
 
@@ -34,7 +36,12 @@ def evidence_of(lesson: Lesson) -> dict[str, Any]:
         "quarantined_at": record.quarantined_at,
         "on_trial": assessment.on_trial,
         "words": standing_in_words(
-            lesson.state, wins=record.wins, losses=record.losses, evidence=evidence, on_trial=assessment.on_trial
+            lesson.state,
+            wins=record.wins,
+            losses=record.losses,
+            evidence=evidence,
+            on_trial=assessment.on_trial,
+            by_person=lesson.state == LessonState.QUARANTINED and held_by_person(lesson.pk),
         ),
     }
 

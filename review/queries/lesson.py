@@ -6,12 +6,10 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
 from django.db.models import Q
 
 from memory.models import (
     Adjudication,
-    ApiKey,
     Comment,
     Contradiction,
     Interaction,
@@ -27,6 +25,8 @@ from memory.services.adjudication import version_of
 from memory.services.reading import evidence_of
 from review.charts.intervals import Estimate
 from review.charts.timeline import Mark, Serving, Span, Timeline
+from review.events import event_in_words
+from review.queries.actors import names
 
 UNRESOLVED: Final = (ReviewStatus.OPEN.value, ReviewStatus.SNOOZED.value)
 WINDOW: Final = (
@@ -189,25 +189,18 @@ def events(lesson: UUID) -> list[TrustEvent]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Named:
-    """An event with the name of who did it."""
+class Told:
+    """An event as people read it."""
 
     event: TrustEvent
+    what: str
     who: str
 
 
-def named(events: Sequence[TrustEvent], accounts: Accounts) -> list[Named]:
-    """Who did what; the keys of other accounts are theirs to name."""
-    people = [int(event.actor.removeprefix("user:")) for event in events if event.actor.startswith("user:")]
-    keys = [event.actor.removeprefix("api_key:") for event in events if event.actor.startswith("api_key:")]
-    names = {
-        f"user:{pk}": name for pk, name in get_user_model().objects.filter(pk__in=people).values_list("pk", "username")
-    }
-    own = ApiKey.objects.filter(prefix__in=keys)
-    own = own if accounts is None else own.filter(account__in=accounts)
-    names |= {f"api_key:{prefix}": f"the key {name}" for prefix, name in own.values_list("prefix", "name")}
-    names["system"] = "the policy"
-    return [Named(event=event, who=names.get(event.actor, "somebody else")) for event in events]
+def told(events: Sequence[TrustEvent]) -> list[Told]:
+    """What happened, and who did it."""
+    known = names(event.actor for event in events)
+    return [Told(event=event, what=event_in_words(event.kind), who=known[event.actor]) for event in events]
 
 
 def decisions(lesson: UUID) -> list[Adjudication]:

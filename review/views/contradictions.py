@@ -10,13 +10,14 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from memory.errors import Conflict, Forbidden, NotFound
+from memory.errors import NotFound
 from memory.models import Contradiction, ReviewItem
 from memory.models.vocabulary import Role, Verdict
 from memory.services import review_queue
 from review.access import page, person_of, visible
 from review.charts import Estimate, forest, forest_table, overlap_bar, overlap_table
 from review.diff import word_diff
+from review.holding import first_free
 from review.queries import contradictions as queries
 from review.queries.lesson import comments
 from review.queries.outcomes import versions
@@ -55,16 +56,7 @@ def _next(request: HttpRequest) -> ReviewItem | None:
     else:
         items = list(queries.free(person.accounts(), person.user_id).exclude(pk__in=skipped)[:FEW])
         items = items or list(queries.free(person.accounts(), person.user_id)[:FEW])
-    for item in items:
-        try:
-            review_queue.claim(item.pk, person)
-        except Conflict:  # somebody else holds it, or it is answered: only a named one is shown all the same
-            if not named:
-                continue
-        except Forbidden:
-            pass  # a viewer reads
-        return item
-    return None
+    return first_free(items, person, named=bool(named))
 
 
 def _skipped(request: HttpRequest) -> list[str]:

@@ -97,7 +97,7 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "lead": lead(evidence),
         "outlook": _outlook(lesson, evidence),
         "odds": odds_in_words(evidence["odds"]) if evidence.get("odds") else "",
-        "history": queries.named(history, accounts),
+        "history": queries.told(history),
         "decisions": queries.decisions(lesson.pk),
         "comments": queries.comments(lesson.pk),
         "contradictions": queries.contradictions(lesson.pk),

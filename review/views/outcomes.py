@@ -12,13 +12,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from memory import conf
-from memory.errors import Conflict, Forbidden, Invalid, NotFound
+from memory.errors import Invalid, NotFound
 from memory.models import Interaction, ReviewItem
 from memory.models.vocabulary import Role
-from memory.services import judging, review_queue
+from memory.services import judging
 from memory.services.adjudication import version_of
 from memory.services.authority import Person
 from review.access import own, page, person_of
+from review.holding import first_free
 from review.queries import interactions as lists
 from review.queries import outcomes as queries
 from review.queries.lesson import comments
@@ -45,16 +46,7 @@ def _next(request: HttpRequest, person: Person) -> ReviewItem | None:
     named = request.GET.get("item")
     mine = ReviewItem.objects.filter(own(request), kind__in=judging.KINDS)
     items = list(mine.filter(pk=named)) if named else list(queries.free(person)[:FEW])
-    for item in items:
-        try:
-            review_queue.claim(item.pk, person)
-        except Conflict:  # somebody else holds it: only a named one is shown all the same
-            if not named:
-                continue
-        except Forbidden:
-            pass  # a viewer reads
-        return item
-    return None
+    return first_free(items, person, named=bool(named))
 
 
 def _empty(request: HttpRequest, person: Person) -> dict[str, Any]:

@@ -18,10 +18,10 @@ if os.environ.get("LOOKS") == "all":
     LOOKS += [("light", True), ("dark", False)]
 
 SCREENS = [
-    "", "inbox/", "inbox/?tab=snoozed", "quarantine/", "contradictions/", "outcomes/", "work/", "preferences/",
+    "", "inbox/", "inbox/?tab=snoozed", "quarantine/", "contradictions/", "outcomes/", "interactions/", "preferences/",
     "prune/", "retrieval/", "retrieval/?q=call+the+payment+service", "health/", "settings/", "audit/", "people/",
     "keys/", "lessons/", "lessons/?q=nothing+says+this", "lessons/{harmful}/", "lessons/{good}/", "lessons/{waiting}/",
-    "items/{item}/", "contradictions/{contradiction}/", "work/{work}/", "preferences/{preference}/",
+    "items/{item}/", "contradictions/{contradiction}/", "interactions/{work}/", "preferences/{preference}/",
     "preferences/{preference}/edit/", "decide/reject/?subject={good}&expected_version=1",
     "decide/edit/?subject={good}&expected_version=1",
 ]  # fmt: skip

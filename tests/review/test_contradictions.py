@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from memory.models import Account, Adjudication, Contradiction, EmbeddingSpace, Lesson, ReviewItem
+from memory.models import Adjudication, Contradiction, EmbeddingSpace, Lesson, ReviewItem
 from memory.models.vocabulary import Verdict
 from memory.services import contradiction, rejection
 from memory.services.adjudication import decide, version_of
@@ -33,16 +32,6 @@ def opposites(lesson: Callable[..., Lesson], space: EmbeddingSpace) -> tuple[Les
 def pair(opposites: tuple[Lesson, Lesson]) -> Contradiction:
     contradiction.detect()
     return Contradiction.objects.get()
-
-
-@pytest.fixture
-def login(account: Account, client: Client) -> Callable[..., Any]:
-    def enter(role: str, name: str = "", at: Account | None = None) -> Any:
-        who = member(at or account, role, name or role)
-        client.force_login(get_user_model().objects.get(pk=who.user_id))
-        return who
-
-    return enter
 
 
 def page(client: Client, url: str) -> str:

@@ -10,13 +10,12 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
-from memory.models import Account, Adjudication, Contradiction, Interaction, Lesson, LessonUsage, Project, ReviewItem
+from memory.models import Adjudication, Contradiction, Interaction, Lesson, LessonUsage, Project, ReviewItem
 from memory.models.base import new_id
 from memory.models.sql import execute
 from memory.models.vocabulary import LessonState, ReviewKind, Verdict
 from memory.services import quarantine, rejection, review_queue, second_opinion
 from memory.services.adjudication import decide
-from memory.services.authority import Person
 from memory.services.lesson import flag
 from memory.services.review_queue import Until
 from tests.services.people import decision, member
@@ -26,16 +25,6 @@ INBOX = "/review/inbox/"
 TEXT = "Pass `timeout=10` to every `requests.get()` call."
 HOSTILE = "<script>alert(1)</script> שלום 🦉 " + "x" * 1900
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def login(account: Account, client: Client) -> Callable[..., Person]:
-    def enter(role: str, name: str = "", at: Account | None = None) -> Person:
-        who = member(at or account, role, name or role)
-        client.force_login(get_user_model().objects.get(pk=who.user_id))
-        return who
-
-    return enter
 
 
 @pytest.fixture

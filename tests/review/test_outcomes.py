@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
@@ -22,7 +21,6 @@ from memory.models import (
 from memory.rules.information import judged_blind
 from memory.services import judging, review_queue
 from memory.services.adjudication import version_of
-from memory.services.authority import Person
 from memory.services.credit import sweep
 from tests.services.people import member
 from tests.services.play import make_callers, make_lessons, say, serve
@@ -61,16 +59,6 @@ def work(account: Account, callers: dict[str, Any]) -> Callable[..., Interaction
         return made
 
     return make
-
-
-@pytest.fixture
-def login(account: Account, client: Client) -> Callable[..., Person]:
-    def enter(role: str, name: str = "", at: Account | None = None) -> Person:
-        who = member(at or account, role, name or role)
-        client.force_login(get_user_model().objects.get(pk=who.user_id))
-        return who
-
-    return enter
 
 
 def page(client: Client, url: str) -> str:
@@ -295,18 +283,19 @@ class TestWhoMay:
         item = ReviewItem.objects.get()
         for url in (at(made), f"{at(made)}private/", f"{QUEUE}?judged={made.pk}"):
             assert client.get(url).status_code == 404
-        for url in (QUEUE, f"{QUEUE}?item={item.pk}", "/review/work/", f"/review/work/?lesson={one.pk}"):
+        listed = ("/review/interactions/", f"/review/interactions/?lesson={one.pk}")
+        for url in (QUEUE, f"{QUEUE}?item={item.pk}", *listed):
             assert "A secret request" not in page(client, url)
         assert judge(client, made, "accepted").status_code in (403, 404)
 
     def test_nobody_gets_in_without_a_login_or_with_a_malformed_address(self, client, login, work) -> None:
         made = work("one", [])
-        for url in (QUEUE, at(made), "/review/work/"):
+        for url in (QUEUE, at(made), "/review/interactions/"):
             assert client.get(url).url.startswith("/login/")
         login("judge")
         assert client.get(f"{QUEUE}?item=nonsense").status_code == 404
         assert client.get(f"{QUEUE}?judged=nonsense").status_code == 404
-        assert client.get("/review/work/?project=nonsense&before=x&state=x").status_code == 200
+        assert client.get("/review/interactions/?project=nonsense&before=x&state=x").status_code == 200
 
 
 class TestTheText:
@@ -336,7 +325,7 @@ class TestTheText:
         made = work(HOSTILE, [one], response=HOSTILE)
         judging.run()
         login("judge")
-        for url in (QUEUE, at(made), "/review/work/"):
+        for url in (QUEUE, at(made), "/review/interactions/"):
             shown = page(client, url)
             assert "<script>alert" not in shown
             assert "&lt;script&gt;" in shown
@@ -365,7 +354,7 @@ class TestTheList:
         login("viewer")
 
         def listed(query: str) -> set[str]:
-            shown = page(client, f"/review/work/{query}")
+            shown = page(client, f"/review/interactions/{query}")
             return {name for name in ("alpha", "beta", "gamma") if f">{name}</a>" in shown}
 
         assert listed("") == {"alpha", "beta", "gamma"}
@@ -374,15 +363,15 @@ class TestTheList:
         assert listed("?state=judged") == {"alpha"}
         assert listed("?state=to_judge") == {"gamma"}
         assert listed("?state=text_gone") == listed("?model=qwen") == listed("?tier=fast") == {"beta"}
-        assert "Nothing matches" in page(client, "/review/work/?model=none")
+        assert "Nothing matches" in page(client, "/review/interactions/?model=none")
         monkeypatch.setattr("review.queries.interactions.PAGE", 2)
         assert listed("") == {"gamma", "beta"}
-        assert "Older" in page(client, "/review/work/")
+        assert "Older" in page(client, "/review/interactions/")
         assert listed(f"?before={gone.pk}") == {"alpha"}
 
     def test_without_any_work_it_says_what_would_be_here(self, client, login) -> None:
         login("viewer")
-        assert "No work yet" in page(client, "/review/work/")
+        assert "No work yet" in page(client, "/review/interactions/")
 
 
 def rows_now() -> tuple[int, ...]:
@@ -399,7 +388,7 @@ def test_reading_writes_nothing_but_the_hold_on_what_is_offered(client, login, w
     judging.run()
     login("judge")
     before, item = rows_now(), question()
-    for url in (at(made), "/review/work/", f"{at(made)}private/"):
+    for url in (at(made), "/review/interactions/", f"{at(made)}private/"):
         page(client, url)
     assert (rows_now(), question()) == (before, item)
     page(client, QUEUE)
@@ -416,4 +405,4 @@ def test_a_page_takes_a_constant_number_of_reads(client, login, work, account, d
         with django_assert_max_num_queries(25):
             page(client, url)
     with django_assert_max_num_queries(12):
-        page(client, "/review/work/")
+        page(client, "/review/interactions/")

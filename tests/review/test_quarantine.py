@@ -2,21 +2,19 @@
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
-from memory.models import Account, Adjudication, Interaction, Lesson, LessonStanding, Project, ReviewItem, TrustEvent
+from memory.models import Adjudication, Interaction, Lesson, LessonStanding, Project, ReviewItem, TrustEvent
 from memory.models.sql import execute
 from memory.models.vocabulary import LessonState, Verdict
 from memory.services import quarantine, review_queue, second_opinion
 from memory.services.adjudication import decide
-from memory.services.authority import Person
 from memory.services.credit import sweep
 from tests.services.people import decision, member
 from tests.services.play import make_callers, make_lessons, say, serve
@@ -31,16 +29,6 @@ GROUPS = (
     "Freed in the last 30 days",
 )
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def login(account: Account, client: Client) -> Callable[..., Person]:
-    def enter(role: str, name: str = "", at: Account | None = None) -> Person:
-        who = member(at or account, role, name or role)
-        client.force_login(get_user_model().objects.get(pk=who.user_id))
-        return who
-
-    return enter
 
 
 def kept_out(n: int, minutes: float = 120) -> list[Lesson]:

@@ -1,15 +1,18 @@
 """The sentences say what the numbers say."""
 
+import math
+
 import pytest
 
-from memory.rules.words import ON_TRIAL, standing_in_words
+from memory.rules.standing import ON_TRIAL, standing_in_words
 
 
 def trial(**changes: object) -> dict:
     return {
         "policy": "trial",
-        "constants": {"odds_ratio": 3.0, "release_odds": 50.0},
+        "constants": {"odds_ratio": 3.0, "release_odds": 50.0, "weights": {"caller": "1.0"}},
         "odds": 223.4,
+        "s": math.log(223.4),
         "enough_to_judge": True,
         "with_it": {"lost": 13, "n": 16, "expected": 4.4},
         "without_it": {"coin": {"lost": 2, "n": 13, "expected": 3.5}},
@@ -21,11 +24,18 @@ def test_the_leading_sentence_compares_work_with_the_lesson_and_without_it() -> 
     said = standing_in_words("quarantined", wins=5, losses=15, evidence=trial())
     assert said[0] == "Quarantined: it is kept out, but for a sample."
     assert said[2] == (
-        "With this lesson 13 of 16 were lost where 4.4 were expected; when a coin left it out, 2 of 13 where 3.5 were "
-        "expected."
+        "With this lesson 13 of 16 were lost where 4.4 were expected; "
+        "when a coin left it out of the same kind of task, 2 of 13."
     )
-    assert "223.4 times likelier" in said[3]
-    assert said[-1].startswith("Wins on probation")
+    assert "223 times likelier" in said[3]
+    assert said[-1].startswith(
+        "A win on probation, a loss of the same kind of work without it, or a correction frees it"
+    )
+
+
+def test_what_a_person_quarantined_no_evidence_is_said_to_free() -> None:
+    said = standing_in_words("quarantined", wins=5, losses=15, evidence=trial(), by_person=True)
+    assert said[-1] == "A person quarantined it, and only a person frees it."
 
 
 def test_few_servings_are_called_few() -> None:
