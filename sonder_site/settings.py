@@ -119,8 +119,14 @@ SECURE_HSTS_SECONDS: int = globals()["SONDER_HSTS_SECONDS"] if _HTTPS else 0
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 REDIS_URL = env.address("REDIS_URL", "redis", "rediss", "unix")
+# A Redis that hangs must not hang a request: without its counters the store goes on working.
+_REDIS_SECONDS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": _REDIS_SECONDS,
+    }
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }

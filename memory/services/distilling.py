@@ -14,6 +14,7 @@ from django.db import transaction
 from memory.distillers import Distiller, DistillerUnavailable, Material, UnusableAnswer
 from memory.distillers import active as distillers
 from memory.embedding.active import provider, usable_space
+from memory.embedding.base import EmbeddingRefused
 from memory.errors import EmbeddingUnavailable
 from memory.models import Account, EmbeddingSpace, Interaction, LessonUsage, Outcome
 from memory.models.vocabulary import (
@@ -86,6 +87,8 @@ def _attempt(claim: Claim, distiller: Distiller) -> DistillationState:
     try:
         return _work(claim, distiller)
     except UnusableAnswer as refusal:
+        return lease.give_back(claim, refusal.detail, DistillationReason.DISTILLER_ERROR)
+    except EmbeddingRefused as refusal:  # the proposal's fault: others need not wait for it
         return lease.give_back(claim, refusal.detail, DistillationReason.DISTILLER_ERROR)
     except (DistillerUnavailable, EmbeddingUnavailable) as refusal:
         log.warning("distillation_unavailable", interaction=str(claim.interaction), reason=refusal.detail)

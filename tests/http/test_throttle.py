@@ -1,11 +1,15 @@
 """Rates by key: 429 says when to come back, and one key's rate is no other's."""
 
+import socket
+import time
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.core.cache import cache
 from django.test import override_settings
+from rest_framework.throttling import SimpleRateThrottle
 
 from memory.api.throttles import KeyThrottle
 from memory.models import ApiKey
@@ -98,11 +102,35 @@ def test_the_default_rates_let_an_agent_work(agent: Agent) -> None:
             assert work(agent).status_code == 201
 
 
-@override_settings(
-    SONDER_THROTTLE_LOOP="1/min",
-    CACHES={"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:1"}},
-)
-def test_without_its_counters_the_store_goes_on_working(agent: Agent) -> None:
-    """A Redis that is down must not cost an outcome."""
-    for _ in range(3):
-        assert work(agent).status_code == 201
+def counters_at(address: str, **options: float) -> dict[str, Any]:
+    backend = "django.core.cache.backends.redis.RedisCache"
+    return {"default": {"BACKEND": backend, "LOCATION": f"redis://{address}", "OPTIONS": options}}
+
+
+class TestWithoutItsCounters:
+    """A Redis that is down or hangs must not cost an outcome."""
+
+    @pytest.fixture(autouse=True)
+    def fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(KeyThrottle, "paused_until", 0.0)
+
+    def test_the_store_goes_on_working(self, agent: Agent) -> None:
+        with override_settings(SONDER_THROTTLE_LOOP="1/min", CACHES=counters_at("127.0.0.1:1")):
+            assert [work(agent).status_code for _ in range(3)] == [201, 201, 201]
+
+    def test_counters_that_hang_are_waited_for_once_and_then_left_alone_for_a_while(self, agent: Agent) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            address = "{}:{}".format(*silent.getsockname())
+            caches = counters_at(address, socket_timeout=0.5, socket_connect_timeout=0.5)
+            with override_settings(SONDER_THROTTLE_LOOP="1/min", CACHES=caches):
+                assert work(agent).status_code == 201
+                assert KeyThrottle.paused_until > time.monotonic()
+                with mock.patch.object(SimpleRateThrottle, "allow_request", side_effect=AssertionError("asked")):
+                    assert work(agent).status_code == 201
+
+    def test_they_are_asked_again_after_the_pause(self, agent: Agent, clock: list[float]) -> None:
+        KeyThrottle.paused_until = time.monotonic() - 1
+        with override_settings(SONDER_THROTTLE_LOOP="3/min"):
+            for _ in range(3):
+                work(agent)
+            refused(work(agent), 429)

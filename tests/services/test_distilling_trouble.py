@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from unittest import mock
 
 import pytest
 from django.conf import settings
@@ -16,7 +17,8 @@ from django_celery_beat.schedulers import ModelEntry
 from memory import conf, tasks
 from memory.distillers import Material
 from memory.distillers.chat import ChatDistiller
-from memory.models import Account, JobRun, Lesson, LessonDistillation, WriteRefusal
+from memory.embedding.base import EmbeddingRefused
+from memory.models import Account, EmbeddingSpace, JobRun, Lesson, LessonDistillation, WriteRefusal
 from memory.services import distillation, distilling
 from sonder_site.celery import app
 from tests.distillers.server import KEY, Server, completion
@@ -274,6 +276,19 @@ class TestTasks:
 
     def test_every_announced_name_has_its_task(self) -> None:
         assert tasks.TASK_OF[distillation.DISTILL] == "memory.tasks.distill_interaction"
+
+
+def test_a_proposal_that_the_embedding_server_refuses_holds_up_no_other(
+    account: Account, server: Server, space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = mock.Mock(embed=mock.Mock(side_effect=EmbeddingRefused("This text is not taken.")))
+    with monkeypatch.context() as patched:
+        patched.setattr(distilling, "provider", lambda: refusal)
+        interaction = distill(account)
+    assert row(interaction).state == "retryable"
+    assert row(interaction).last_error == "This text is not taken."
+    other = distill(account, task="another task")
+    assert row(other).state in ("stored", "no_lesson"), "nobody rests for another's text"
 
 
 class TestSecrets:
