@@ -12,12 +12,14 @@ from django.views.decorators.http import require_GET
 
 from memory import conf
 from memory.errors import NotFound
-from memory.models import Lesson, LessonStanding
+from memory.models import Lesson, LessonStanding, ReviewItem
 from memory.models.vocabulary import LessonState, Role, Verdict
 from memory.rules.description import describe_evidence
 from memory.rules.outlook import lead, odds_in_words, would_free, would_quarantine
+from memory.services.authority import Person
 from memory.services.quarantine import held_by_person
 from memory.services.reading import neighbours_of
+from memory.services.rejection import LIVE
 from review.access import page, person_of, visible
 from review.charts.intervals import Estimate, forest, forest_table
 from review.charts.odds import OddsRow, odds_line, odds_table
@@ -85,6 +87,8 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "lesson": lesson,
         "standing": LessonStanding.objects.filter(pk=lesson.pk).first(),
         "item": item,
+        "holder": held_by_another(item, person_of(request)),
+        "live": lesson.state in LIVE,
         "served": queries.served(lesson.pk),
         "evidence": evidence,
         "description": describe_evidence(evidence),
@@ -105,6 +109,14 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         **choices(request, lesson, item),
     }
     return render(request, "review/lesson.html", context)
+
+
+def held_by_another(item: ReviewItem | None, who: Person) -> str:
+    """The name of somebody else who is at the question; empty if nobody is."""
+    if item is None or item.claimed_by is None or item.claimed_by_id == who.user_id:
+        return ""
+    expires = item.claim_expires_at
+    return item.claimed_by.get_username() if expires and expires > timezone.now() else ""
 
 
 def _outlook(lesson: Lesson, evidence: dict[str, Any]) -> str:

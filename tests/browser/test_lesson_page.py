@@ -137,3 +137,20 @@ class TestDeciding:
         ana.page.locator("#do-uphold").click()
         ana.page.wait_for_selector(".toast")
         assert Adjudication.objects.count() == 1
+
+
+class TestTwoPeople:
+    def test_who_opens_a_question_holds_it_and_others_see_by_whom_until_it_is_left(
+        self, visitor: Enter, scene: Scene
+    ) -> None:
+        ana, ben, lesson = visitor("ana"), visitor("ben"), scene.lessons["harmful"]
+        with ana.page.expect_response("**/claim/"):
+            lesson_page(ana, lesson)
+        lesson_page(ben, lesson)
+        assert "ana is reviewing" in ben.page.locator("#main").inner_text()
+        with ana.page.expect_request("**/release/"):
+            ana.press("g", "h")
+        ana.page.wait_for_url("**/review/health/")
+        ana.page.wait_for_timeout(300)
+        lesson_page(ben, lesson)
+        assert "is reviewing" not in ben.page.locator("#main").inner_text()
