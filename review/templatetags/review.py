@@ -73,7 +73,10 @@ def ago(moment: datetime | None) -> SafeString:
     if moment is None:
         return mark_safe("never")
     now = timezone.now()
-    words = f"{timesince(moment, now, depth=1)} ago" if moment <= now else f"in {timesince(now, moment, depth=1)}"
+    if abs((now - moment).total_seconds()) < 60:
+        words = "just now" if moment <= now else "in a moment"
+    else:
+        words = f"{timesince(moment, now, depth=1)} ago" if moment <= now else f"in {timesince(now, moment, depth=1)}"
     exact = f"{moment:%Y-%m-%d %H:%M} UTC"
     return format_html('<time datetime="{}" title="{}">{}</time>', moment.isoformat(), exact, words)
 

@@ -94,7 +94,7 @@ class TestYourTurn:
         question("new_lesson", low.pk, 0.2)
         urgent = question("quarantine", high.pk, 0.9)
         text = body(page)
-        assert high.text[:30] in text.replace("&#x27;", "'")
+        assert "Prefer <code>tool_1()</code> over writing" in text
         (start,) = re.findall(r'href="([^"]+)" data-key="n"', text)
         assert start == reverse("review:lesson", args=[urgent.subject])
         assert "The most urgent question that your role lets you answer." in text
@@ -285,7 +285,7 @@ class TestTheState:
         for kind in ("upheld", "upheld", "released_by_reviewer"):
             TrustEvent.objects.create(lesson=lesson.pk, kind=kind, actor="system")
         text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body(page))).replace("\xa0", " ")
-        assert "Last detector run 0 minutes ago" in text
+        assert "Last detector run just now" in text
         assert "overturned 1 of 3" in text
 
     @pytest.mark.parametrize(("n", "words"), [(29, "too few n = 29"), (30, "97% n = 30")])

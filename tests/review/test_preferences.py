@@ -86,7 +86,7 @@ class TestTheList:
         change(found, 1, mia.actor, text="I prefer four spaces.")
         shown = text_of(page.get("/review/preferences/").content.decode())
         assert "I prefer four spaces." in shown
-        assert re.search(r"version 2 · mia changed it .* ago : Hope 1\.", shown)
+        assert re.search(r"version 2 · mia changed it just now : Hope 1\.", shown)
 
     def test_says_what_preferences_are_where_there_are_none(self, page: Client) -> None:
         assert "No preferences yet" in page.get("/review/preferences/").content.decode()
