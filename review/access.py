@@ -25,7 +25,7 @@ def person_of(request: HttpRequest) -> Person:
         user = request.user
         assert user.is_authenticated, "every review page asks for a login first"
         found = person(user.pk, user.get_short_name() or user.get_username(), superuser=user.is_superuser)
-        request.sonder_person = found  # type: ignore[attr-defined]
+        request.sonder_person = found  # type: ignore[attr-defined]  # a request carries what was read for it
     return found
 
 
