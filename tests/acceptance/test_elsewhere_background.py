@@ -1,5 +1,6 @@
 """Faults that other memories had in public: in background work, in time, in size, and in judging themselves."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -30,6 +31,8 @@ from memory.models import (
 )
 from memory.models.vocabulary import Verdict
 from memory.services import contradiction, distillation_lease, health, quarantine, retention
+from memory.services.adjudication import decide
+from memory.services.authority import person
 from memory.services.keys import create_key
 from tests.acceptance import acts
 from tests.acceptance.acts import CLOCK, CLOCK_TASK, TIMEOUT, TIMEOUT_TASK
@@ -38,6 +41,7 @@ from tests.distillers.server import completion
 from tests.distillers.server import lesson as answer
 from tests.http.admin_pages import address, body
 from tests.http.calls import INTERACTIONS, LESSONS, OUTCOMES, refused, report, start
+from tests.services.people import decision
 from tests.services.workshop import expire_lease, make_due, model
 
 pytestmark = pytest.mark.django_db
@@ -399,3 +403,26 @@ class TestAStoreThatGradesItself:
             for row in agent.client.get(HEALTH).json()["classes"]
         }
         assert (mix["machine"], mix["caller"]) == ((3, 0, 1.0), (0, 1, 0.0)), "side by side, and no rate of both"
+
+
+class TestAQueueThatNobodyLooksAt:
+    """Elsewhere nobody saw a review queue for weeks."""
+
+    def test_its_length_stands_in_the_navigation_of_every_page_and_its_age_in_health(
+        self, agent: Agent, operator: Any, pages: Client
+    ) -> None:
+        acts.import_texts(agent.account, "Handle errors properly and be careful with input.", CLOCK)
+        item = ReviewItem.objects.get(kind="vague")
+        for page in ("/review/", "/review/health/", "/review/settings/"):
+            assert re.search(r'Inbox<span class="count">1<span', pages.get(page).content.decode())
+        for hours, state in ((7 * 24, "watch"), (28 * 24, "attention")):
+            for minutes, told in ((-5, False), (5, True)):
+                asked = clock.now() - timedelta(hours=hours, minutes=minutes)
+                ReviewItem.objects.filter(pk=item.pk).update(created_at=asked)
+                found = agent.client.get(HEALTH).json()["reasons"]
+                states = {reason["state"] for reason in found if reason["code"] == "unreviewed"}
+                assert (state in states) is told
+        who = person(operator.pk, operator.get_username(), superuser=True)
+        decide(decision(who, Verdict.APPROVE, item.subject, ReviewItem.objects.get(pk=item.pk)))
+        assert "unreviewed" not in reasons(agent)
+        assert 'Inbox<span class="count">' not in pages.get("/review/").content.decode()
