@@ -161,6 +161,12 @@ class Conf:
         low=1,
         high=3600,
     )
+    summariser: str = setting(
+        "auto",
+        "What says what a session was about: `chat` asks the distiller's language model, `extractive` takes the "
+        "session's own most telling sentences, `auto` is `chat` where `SONDER_DISTILLER_URL` is set.",
+        choices=("auto", "chat", "extractive"),
+    )
     summary_characters: int = setting(
         1200, "Upper bound of a session's summary: half a page, which fits into any prompt.", low=100, high=10_000
     )

@@ -4,6 +4,6 @@
 is untrusted text: only the gates decide whether it becomes a lesson.
 """
 
-from memory.distillers.base import Distiller, DistillerUnavailable, Material, UnusableAnswer
+from memory.distillers.base import Distiller, DistillerUnavailable, Material, Summariser, UnusableAnswer
 
-__all__ = ["Distiller", "DistillerUnavailable", "Material", "UnusableAnswer"]
+__all__ = ["Distiller", "DistillerUnavailable", "Material", "Summariser", "UnusableAnswer"]

@@ -1,9 +1,11 @@
 """What every distiller offers, and how it says that it could not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from memory.errors import SonderError
+from memory.rules.summary import Turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +25,16 @@ class Distiller(Protocol):
         """The sentence, or None if the interaction teaches nothing.
 
         Raises DistillerUnavailable if there is no answer, UnusableAnswer if there is one that nobody can use.
+        """
+
+
+class Summariser(Protocol):
+    """Says what turns of work were about. Safe to share between threads."""
+
+    def __call__(self, turns: Sequence[Turn], most: int) -> str:
+        """In at most `most` characters.
+
+        Raises DistillerUnavailable if it cannot now, UnusableAnswer if it never will.
         """
 
 

@@ -5,10 +5,10 @@ what an erasure takes away is in no later one.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from memory import conf
 from memory.distillers import DistillerUnavailable, UnusableAnswer
+from memory.distillers import active as distillers
 from memory.models import Interaction, JobRun, Outcome, Session, SessionProjectSummary
 from memory.models.sql import fetch
 from memory.rules.privacy import find_private
@@ -31,25 +32,6 @@ SESSIONS_AT_ONCE, SECONDS_AT_ONCE = 200, 120.0  # that one run summarises, and t
 FIRST_TURNS, LAST_TURNS = 10, 50
 MAX_TASK, MAX_RESPONSE, MAX_DETAIL = 4_000, 8_000, 1_000  # characters of each turn that are read
 NEVER: Final = UUID(int=0)  # before every id
-
-
-class Summariser(Protocol):
-    """Says in at most `most` characters what turns were about.
-
-    Raises DistillerUnavailable if it cannot now, UnusableAnswer if it never will.
-    """
-
-    def __call__(self, turns: Sequence[Turn], most: int) -> str: ...
-
-
-_summariser: Summariser = summarise
-
-
-def bind(summariser: Summariser) -> Summariser:
-    """Sets who makes summaries, such as a language model; returns who made them before. The default extracts."""
-    global _summariser
-    before, _summariser = _summariser, summariser
-    return before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +136,7 @@ def _told(reading: _Reading) -> str:
     """The summary of what was read; a model's is taken only if it is short enough and holds nothing private."""
     most = conf.current().summary_characters
     try:
-        text = clean(_summariser(reading.turns, most)).strip()
+        text = clean(distillers.summariser()(reading.turns, most)).strip()
     except UnusableAnswer:
         text = ""
     return text if text and len(text) <= most and not find_private(text) else summarise(reading.turns, most)

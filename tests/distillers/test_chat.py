@@ -8,7 +8,9 @@ from email.utils import format_datetime
 import pytest
 
 from memory.distillers import DistillerUnavailable, Material, UnusableAnswer
-from memory.distillers.chat import MAX_ANSWER, MAX_RESPONSE, ChatDistiller, retry_after
+from memory.distillers.chat import MAX_RESPONSE, MAX_TURNS, ChatDistiller, ChatSummariser
+from memory.distillers.chat_server import MAX_ANSWER, retry_after
+from memory.rules.summary import Turn
 from tests.distillers.server import KEY, LESSON, chat_server, completion, lesson
 
 WORK = Material(task="Fetch the report.", response="I fetched it with requests.get and a timeout.")
@@ -279,3 +281,46 @@ def test_retry_after_may_be_a_date():
     later = datetime.now(UTC) + timedelta(seconds=90)
     assert retry_after(format_datetime(later, usegmt=True)) == pytest.approx(90, abs=2)
     assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+
+
+class TestASummariser:
+    TURNS = [
+        Turn(task="Mend the parser of dates", response="Done with `dateutil`.", signal="accepted"),
+        Turn(task="Ship it", signal="failed", detail="The lock file was stale."),
+    ]
+
+    @pytest.fixture
+    def summariser(self, server):
+        made = ChatSummariser(base_url=server.url, model="m", api_key=KEY, timeout=5)
+        yield made
+        made.close()
+
+    def test_sends_the_turns_with_how_they_were_judged_and_gives_back_what_the_model_says(self, summariser, server):
+        server.answer = completion(json.dumps({"summary": "The date parser was mended; shipping failed."}))
+        assert summariser(self.TURNS, 900) == "The date parser was mended; shipping failed."
+        (asked,) = server.requests
+        rules, data = (message["content"] for message in asked["messages"])
+        assert "At most 900 characters" in rules
+        assert json.loads(data)["turns"] == [
+            {"task": "Mend the parser of dates", "response": "Done with `dateutil`.", "judged": "accepted"},
+            {"task": "Ship it", "judged": "failed", "because": "The lock file was stale."},
+        ]
+
+    def test_of_a_long_session_sends_a_bounded_part(self, summariser, server):
+        server.answer = completion(json.dumps({"summary": "Much."}))
+        summariser([Turn(task="t" * 4000, response="r" * 8000)] * 60, 900)
+        sent = server.requests[0]["messages"][1]["content"]
+        assert MAX_TURNS / 2 < len(sent) < MAX_TURNS * 1.5
+
+    @pytest.mark.parametrize(
+        "said", ['{"summary": null}', '{"lesson": "x"}', '{"summary": 7}', "no JSON", '{"summary": " "}']
+    )
+    def test_that_says_nothing_usable_says_so(self, summariser, server, said):
+        server.answer = completion(said)
+        with pytest.raises(UnusableAnswer):
+            summariser(self.TURNS, 900)
+
+    def test_that_is_away_is_away(self, summariser, server):
+        server.status = 503
+        with pytest.raises(DistillerUnavailable, match="HTTP 503"):
+            summariser(self.TURNS, 900)

@@ -1,7 +1,8 @@
 """Sessions: read by their account alone, one live turn each, summaries made in the background from what is stored."""
 
+import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -13,6 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from memory.distillers import DistillerUnavailable, UnusableAnswer
+from memory.distillers import active as distillers
 from memory.errors import Conflict
 from memory.models import EmbeddingSpace, JobRun, Session, SessionProjectSummary, SessionTurnClaim
 from memory.rules.privacy import find_private
@@ -22,7 +24,9 @@ from memory.services.erasure import erase
 from memory.services.session import claim_turn
 from memory.tasks import maintenance_summaries
 from tests.conftest import Agent
+from tests.distillers.server import completion
 from tests.http.calls import INTERACTIONS, MISSING, nothing_changes, refused, report, start
+from tests.services.workshop import model as chat_model
 
 pytestmark = pytest.mark.django_db
 
@@ -432,16 +436,15 @@ class Model:
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
-    """A bound summariser."""
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """It is the summariser."""
     made = Model()
-    before = summary.bind(made)
-    yield made
-    summary.bind(before)
+    monkeypatch.setattr(distillers, "summariser", lambda: made)
+    return made
 
 
 class TestAModel:
-    def test_that_is_bound_makes_the_summary_once_for_the_same_turns(self, agent: Agent, model: Model) -> None:
+    def test_makes_the_summary_once_for_the_same_turns(self, agent: Agent, model: Model) -> None:
         work(agent, "Mend the parser of dates", project="api")
         summary.summarise_due(later())
         session = read(agent)
@@ -458,6 +461,27 @@ class TestAModel:
         model.answer = answer
         summary.summarise_due(later())
         assert read(agent)["summary"] == "Task: Mend the parser of dates"
+
+    def test_on_a_server_is_asked_where_one_is_configured(self, agent: Agent) -> None:
+        work(agent, "Mend the parser of dates", project="api")
+        with chat_model() as server:
+            server.answer = completion(json.dumps({"summary": "The date parser was mended."}))
+            summary.summarise_due(later())
+            assert read(agent)["summary"] == "The date parser was mended."
+            assert len(server.requests) == 1
+            assert "Mend the parser of dates" in server.requests[0]["messages"][1]["content"]
+
+    def test_on_a_server_is_left_alone_where_summaries_are_to_be_extracts(self, agent: Agent) -> None:
+        work(agent, "Mend the parser of dates")
+        with chat_model() as server, override_settings(SONDER_SUMMARISER="extractive"):
+            summary.summarise_due(later())
+            assert (read(agent)["summary"], server.requests) == ("Task: Mend the parser of dates", [])
+
+    def test_that_lacks_its_address_is_named_and_nothing_is_written(self, agent: Agent) -> None:
+        work(agent, "Mend the parser of dates")
+        with override_settings(SONDER_SUMMARISER="chat"):
+            done = summary.summarise_due(later())
+        assert (done.sessions, done.unavailable) == (0, "The summariser `chat` needs SONDER_DISTILLER_URL.")
 
     def test_that_is_away_leaves_the_rest_for_the_next_run(self, agent: Agent, model: Model) -> None:
         for name in ("talk-1", "talk-2"):
