@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from memory import tasks
 from memory.distillers import DistillerUnavailable, Material, UnusableAnswer
-from memory.distillers.chat import ChatDistiller
+from memory.distillers.chat import ChatDistiller, ChatSummariser
 from memory.errors import Conflict
 from memory.management.agent import play
 from memory.management.agent.client import PROJECT, Client, ServerRefused
@@ -22,6 +22,7 @@ from memory.management.agent.script import ORDINARY, Script
 from memory.management.agent.told import REASONS, Told
 from memory.management.commands.demo_agent import refuse_others
 from memory.models import Account, ApiKey, Interaction, Lesson
+from memory.rules.summary import Turn
 from memory.services.keys import create_key
 from tests.conftest import Agent, make_agent
 
@@ -159,6 +160,11 @@ class TestModel:
         taught = Script(n=1).lessons("taught")[0]
         assert self.proposed(model, taught.task, taught.response) == taught.text
         assert self.proposed(model, "a day's work", ORDINARY) is None
+
+    def test_summarises_a_session(self, model: Model) -> None:
+        asking = ChatSummariser(base_url=model.url, model="any", timeout=5.0)
+        assert asking([Turn(task="Mend it"), Turn(task="Ship it")], 900) == "Work on 2 tasks: Mend it"
+        asking.close()
 
     def test_fails_where_the_story_needs_a_failure(self, model: Model) -> None:
         (garbled,), (unanswered,) = Script(n=1).lessons("garbled"), Script(n=1).lessons("unanswered")

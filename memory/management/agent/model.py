@@ -63,7 +63,9 @@ class Model:
         self._released[task].set()
 
     def answer(self, record: dict[str, Any]) -> str | None:
-        """The content of its message about a piece of work; None where it has no answer."""
+        """The content of its message about a piece of work, or about a session's turns; None where it has no answer."""
+        if "turns" in record:
+            return json.dumps({"summary": f"Work on {len(record['turns'])} tasks: {record['turns'][0]['task']}"})
         task, part = record["task"], self._part_of.get(record["task"])
         self._asked[task].set()
         if part in HELD:
