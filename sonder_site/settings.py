@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "sonder_site",
     "memory",
     "review",
+    "evaluation",
 ]
 
 MIDDLEWARE = [
