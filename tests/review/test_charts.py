@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from memory.rules.description import percent
 from memory.rules.outlook import odds_in_words
 from review.charts import (
+    Axes,
     Bin,
+    Curve,
     Estimate,
     Mark,
     Moment,
@@ -26,6 +28,8 @@ from review.charts import (
     Thresholds,
     Timeline,
     binned,
+    curves,
+    curves_table,
     forest,
     forest_table,
     interval_mini,
@@ -90,6 +94,16 @@ PARTS = [Part(name="Meaning", value=0.0164), Part(name="Words", value=0.0159), P
 SHARED = Overlap(only_a=12, both=5, only_b=30)
 BINS = [Bin(predicted=0.05, hits=80, n=1240), Bin(predicted=0.45, hits=3, n=7), Bin(predicted=0.95, hits=9, n=9)]
 WEEKS = [Moment.rate(f"week {i}", i % 4 + 2, 30) if i != 5 else Moment.rate("week 5", 0, 0) for i in range(12)]
+AXES = Axes(x="interactions", y="success")
+GAINS = [
+    Curve(label="the whole loop", x=(0, 500, 1000), y=(0.5, 0.61, 0.7), low=(0.4, 0.55, 0.6), high=(0.6, 0.7, 0.8)),
+    Curve(label="retrieval alone", x=(0, 500, 1000), y=(0.5, 0.52, 0.51)),
+]
+WILD = [
+    Curve(label=HOSTILE, x=(-5.0, 1e12), y=(-1e9, 1e-9), low=(-2e9, -1.0), high=(0.0, 1.0)),
+    Curve(label="one", x=(3.0,), y=(0.0,)),
+    Curve(label="none", x=(), y=()),
+]
 
 GALLERY = {
     "interval": interval_row("a", WITH, title=TITLE),
@@ -118,6 +132,13 @@ GALLERY = {
     "sparkline": sparkline("v", WEEKS, title=TITLE, form="rate"),
     "sparkline of one": sparkline("w", WEEKS[:1], title=TITLE, form="rate"),
     "sparkline of counts": sparkline("x", [Moment(label=HOSTILE, value=10.0**i) for i in range(13)], title=HOSTILE),
+    "curves": curves("z", GAINS, AXES, title=TITLE),
+    "curves wild": curves(
+        "za", WILD, Axes(x=HOSTILE, y=HOSTILE, marks=((2.0, HOSTILE), (1e12, HOSTILE))), title=HOSTILE
+    ),
+    "curves stepped": curves(
+        "zb", GAINS, Axes(x="score", y="lessons", marks=((400, "gate"),), stepped=True), title=TITLE
+    ),
     "sparkline of zeros": sparkline("y", [Moment(label="a", value=0), Moment(label="b", value=0)], title=TITLE),
 }
 EMPTY = {
@@ -127,6 +148,7 @@ EMPTY = {
     "score": (score_bar("d", [], title=TITLE), "The score has no parts."),
     "overlap": (overlap_bar("e", Overlap(only_a=0, both=0, only_b=0), title=TITLE), "Neither was served yet."),
     "reliability": (reliability("f", [Bin(predicted=0.5, hits=0, n=0)], title=TITLE), "No cases to compare yet."),
+    "curves": (curves("h", [], AXES, title=TITLE), "Nothing measured yet."),
     "sparkline": (sparkline("g", [Moment(label="a", value=None)], title=TITLE), "Nothing measured yet."),
 }
 CHARTS = {**GALLERY, **{f"empty {name}": chart for name, (chart, _) in EMPTY.items()}}
@@ -529,3 +551,36 @@ class TestSparkline:
         svg = frames(sparkline("a", moments, title=TITLE))[0]
         assert svg[1].text == "Up from 3 (Monday) to 1,200 (Wednesday); 2 of 3 periods measured."
         assert texts(svg) == ["1,200"]
+
+
+class TestCurves:
+    def test_the_table_has_every_point_and_what_is_plausible(self) -> None:
+        rows = curves_table(GAINS, AXES, title=TITLE).rows
+        assert rows[1] == ("the whole loop", "500", "0.61", "0.55 to 0.7")
+        assert [row[0] for row in rows] == ["the whole loop"] * 3 + ["retrieval alone"] * 3
+
+    def test_a_long_curve_is_thinned_in_its_table_and_keeps_its_end(self) -> None:
+        long = Curve(label="a", x=tuple(range(1000)), y=tuple(range(1000)))
+        rows = curves_table([long], AXES, title=TITLE).rows
+        assert len(rows) <= 41
+        assert rows[-1][1] == "999"
+
+    def test_the_conclusion_says_where_each_curve_ends(self) -> None:
+        assert frames(GALLERY["curves"])[0][1].text == (
+            "success by interactions. the whole loop: 0.7 at 1,000; retrieval alone: 0.51 at 1,000."
+        )
+
+    def test_a_curve_lies_where_its_values_are(self) -> None:
+        for svg in frames(GALLERY["curves"]):
+            drawn = list(svg.iter("polyline"))
+            first = [tuple(float(n) for n in pair.split(",")) for pair in (drawn[0].get("points") or "").split()]
+            assert [x for x, _ in first] == sorted(x for x, _ in first)
+            assert first[0][1] > first[1][1] > first[2][1], "higher is further up"
+
+    def test_five_curves_are_too_many(self) -> None:
+        with pytest.raises(ValueError, match="told apart"):
+            curves("a", [GAINS[0]] * 5, AXES, title=TITLE)
+
+    def test_values_that_do_not_match_their_places_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="other numbers of values"):
+            Curve(label="a", x=(1,), y=(1, 2))
