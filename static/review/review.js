@@ -92,6 +92,19 @@
     if (next && next.tagName === "H1") window.scrollTo(0, 0);
   }
 
+  // A list keeps its place behind a decision and behind Back, and the chosen row is in sight.
+  const places = new Map();
+
+  function keepPlace() {
+    const list = document.querySelector("#main [data-list]");
+    const row = list?.querySelector("[aria-current]");
+    if (!row) return;
+    list.scrollTop = places.get(list.dataset.list) ?? 0;
+    const outer = list.getBoundingClientRect();
+    const inner = row.getBoundingClientRect();
+    list.scrollTop += Math.min(0, inner.top - outer.top) + Math.max(0, inner.bottom - outer.bottom);
+  }
+
   function setBusy(now) {
     busy = now;
     document.getElementById("main")?.setAttribute("aria-busy", String(now));
@@ -148,6 +161,10 @@
   }
 
   hold();
+  keepPlace();
+  document.addEventListener("scroll", ({ target }) => {
+    if (target.dataset?.list) places.set(target.dataset.list, target.scrollTop);
+  }, true);
   document.addEventListener("keydown", renew);
   document.addEventListener("pointerdown", renew);
   window.addEventListener("pagehide", letGo);
@@ -183,6 +200,7 @@
   });
   document.addEventListener("htmx:after:swap", (event) => {
     settle(event.detail?.ctx?.target ?? event.target);
+    keepPlace();
     hold();
   });
   document.addEventListener("htmx:error", () => {

@@ -16,6 +16,16 @@ from memory.models import Account, EmbeddingSpace
 from tests.browser.scene import Scene, build
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+# A page swaps its content before it takes keys again; what it is about stands on the root for as long.
+PENDING = """
+    let pending = 0;
+    const tell = (more) => {
+      pending += more;
+      document.documentElement.toggleAttribute("data-pending", pending > 0);
+    };
+    document.addEventListener("htmx:before:request", () => tell(1));
+    document.addEventListener("htmx:finally:request", () => tell(-1));
+"""
 
 
 @pytest.fixture(scope="package")  # no longer: where Playwright's loop runs, no other test can run one of its own
@@ -46,6 +56,7 @@ class Visitor:
     page: Page
     base: str
     complaints: list[str] = field(default_factory=list)
+    pressed: int = 0  # keys so far; a chord is one
 
     def visit(self, path: str) -> Page:
         answer = self.page.goto(self.base + path)
@@ -58,12 +69,13 @@ class Visitor:
         for key in keys:
             self.settled()
             self.page.keyboard.press(key)
+            self.pressed += 1
             self.page.wait_for_timeout(50)
         self.settled()
 
     def settled(self) -> None:
         """Waits for the answer of a request that is under way."""
-        self.page.locator("#main[aria-busy=false]").wait_for()
+        self.page.locator("html:not([data-pending]) #main[aria-busy=false]").wait_for()
 
     def told(self, words: str) -> None:
         """Waits until the status region says this."""
@@ -85,6 +97,7 @@ def visitor(chromium: Browser, live_server: Any, scene: Scene) -> Iterator[Calla
         size = NARROW if narrow else WIDE
         context = chromium.new_context(viewport=size, color_scheme=scheme, has_touch=narrow, **options)
         context.set_default_timeout(15_000)
+        context.add_init_script(PENDING)
         contexts.append(context)
         if name is not None:
             client = Client()

@@ -37,10 +37,7 @@ class Scene:
 
 def build(account: Account) -> Scene:
     """The whole scene; about forty interactions."""
-    for name, role in PEOPLE.items():
-        user = get_user_model().objects.create_user(name, password=name)
-        Membership.objects.create(account=account, user=user, role=role)
-    get_user_model().objects.create_superuser("olive", password="olive")
+    people(account)
     callers = make_callers(account)
     texts = {
         "harmful": HARMFUL,
@@ -74,6 +71,14 @@ def build(account: Account) -> Scene:
         contradiction=_pair(lessons["good"], lessons["opposite"]),
         preference=_beside(account),
     )
+
+
+def people(account: Account) -> None:
+    """Everybody of PEOPLE, and a superuser; the password of each is their name."""
+    for name, role in PEOPLE.items():
+        user = get_user_model().objects.create_user(name, password=name)
+        Membership.objects.create(account=account, user=user, role=role)
+    get_user_model().objects.create_superuser("olive", password="olive")
 
 
 def _lesson(text: str) -> Lesson:

@@ -1,0 +1,162 @@
+"""The inbox in a browser, by one person: with the keyboard alone, under impatience, through filters, and put off."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Route
+
+from memory.models import Account, Adjudication, EmbeddingSpace, ReviewItem
+from tests.browser.conftest import Visitor
+from tests.browser.scene import people
+from tests.browser.scene_inbox import new_lessons, on_card, state, words
+
+Enter = Callable[..., Visitor]
+INBOX = "/review/inbox/"
+
+
+@pytest.fixture
+def scene(transactional_db: None, space: EmbeddingSpace) -> Account:
+    """The people alone; each test brings its questions."""
+    account = Account.objects.create(slug="acme", name="Acme", review_policy="auto")
+    people(account)
+    return account
+
+
+class TestTheKeyboardAlone:
+    def test_logs_in_clears_ten_questions_and_takes_two_back(self, visitor: Enter, scene: Account) -> None:
+        items = new_lessons(12)
+        ana = visitor(None)
+        ana.visit(f"/login/?next={INBOX}")
+        ana.page.keyboard.type("ana")
+        ana.page.keyboard.press("Tab")
+        ana.page.keyboard.type("ana")
+        ana.page.keyboard.press("Enter")
+        ana.page.wait_for_url(f"**{INBOX}")
+        for place, item in enumerate(items[:10]):
+            assert on_card(ana) == words(item.subject)
+            rejecting = place in (3, 7)
+            before = ana.pressed
+            ana.press(*("t3" if rejecting else "a"))
+            assert ana.pressed - before == (2 if rejecting else 1)
+            ana.told("Rejected." if rejecting else "Approved.")
+            assert ana.focus == f"H2 {words(items[place + 1].subject)}"
+        assert ana.pressed == 12
+        for _ in range(2):
+            ana.press("u")
+            ana.told("Undone: approved.")
+            assert ana.focus.startswith("H2 ")
+        assert ana.pressed == 14
+        ended = [state(item.subject) for item in items]
+        assert ended == [*["active"] * 3, "rejected", *["active"] * 3, "rejected", *["candidate"] * 4]
+        assert ReviewItem.objects.filter(status="open").count() == 4
+        assert Adjudication.objects.count() == 12
+
+    def test_finds_one_lesson_by_its_words(self, visitor: Enter, scene: Account) -> None:
+        items = new_lessons(12)
+        ana = visitor("ana")
+        ana.visit(INBOX)
+        ana.press("/")
+        ana.page.keyboard.type("tool_7")
+        ana.press("Enter")
+        ana.page.wait_for_url("**?q=tool_7*")
+        assert ana.pressed == 2
+        assert on_card(ana) == words(items[7].subject)
+        assert ana.page.locator("[data-rows] a.cover").count() == 1
+
+
+def slow(someone: Visitor, path: str) -> None:
+    """The server takes half a second longer for this."""
+
+    def late(route: Route) -> None:
+        someone.page.wait_for_timeout(500)
+        route.continue_()
+
+    someone.page.route(path, late)
+
+
+class TestImpatience:
+    @pytest.mark.parametrize(("key", "verdict"), [("a", "approve"), ("t3", "reject")])
+    def test_ten_fast_presses_decide_once_about_what_was_shown(
+        self, visitor: Enter, scene: Account, key: str, verdict: str
+    ) -> None:
+        first, second, *_ = new_lessons(4)
+        ana = visitor("ana")
+        ana.visit(INBOX)
+        ana.press(*key[:-1])
+        slow(ana, "**/review/decide/")
+        for _ in range(10):
+            ana.page.keyboard.press(key[-1])
+        ana.page.locator(".toast").wait_for()
+        ana.settled()
+        assert Adjudication.objects.values_list("subject", "verdict").get() == (first.subject, verdict)
+        assert on_card(ana) == words(second.subject)
+
+    def test_a_form_that_is_sent_again_and_again_is_one_event(self, visitor: Enter, scene: Account) -> None:
+        first, second, *_ = new_lessons(3)
+        ana = visitor("ana")
+        ana.visit(INBOX)
+        with ana.page.expect_request("**/review/decide/") as sent:
+            ana.page.evaluate("() => { for (const n of [1, 2, 3]) document.getElementById('do-approve').click() }")
+        ana.page.locator(".toast").wait_for()
+        ana.settled()
+        form, kind = sent.value.post_data, sent.value.headers["content-type"]
+        assert form is not None
+        for _ in range(2):
+            again = ana.page.request.post(sent.value.url, data=form, headers={"content-type": kind}, max_redirects=0)
+            assert again.status == 302
+            assert str(second.pk) in again.headers["location"]
+        assert Adjudication.objects.get().subject == first.subject
+        assert ReviewItem.objects.filter(status="open").count() == 2
+        ana.visit("/review/audit/")
+        assert ana.page.locator("#main", has_text=words(first.subject)).count() == 1
+
+
+class TestFilters:
+    def test_are_ones_own_and_stand_in_the_address(self, visitor: Enter, scene: Account) -> None:
+        new_lessons(12)
+        ana, ben = visitor("ana"), visitor("ben")
+        ana.visit(f"{INBOX}?q=tool_1&kind=new_lesson")
+        ben.visit(INBOX)
+        rows = "[data-rows] a.cover"
+        listed = ana.page.locator(rows).all_inner_texts()
+        assert len(listed) == 3
+        assert ben.page.locator(rows).count() == 12
+        ben.visit(ana.page.url.removeprefix(ana.base))
+        assert ben.page.locator(rows).all_inner_texts() == listed
+        assert ben.page.locator("#q").input_value() == "tool_1"
+
+    def test_back_brings_list_place_and_choice_again(self, visitor: Enter, scene: Account) -> None:
+        items = new_lessons(40)
+        ana = visitor("ana")
+        ana.visit(f"{INBOX}?kind=new_lesson")
+        row = ana.page.locator("[data-rows] > li").nth(30)
+        row.locator("a.cover").click()
+        ana.page.wait_for_url(f"**item={items[30].pk}*")
+        ana.settled()
+        before = place(ana)
+        assert before["visible"]
+        ana.press("g", "h")
+        ana.page.wait_for_url("**/review/health/")
+        ana.page.go_back()
+        ana.page.locator("#card-title", has_text=words(items[30].subject)).wait_for()
+        ana.settled()
+        assert place(ana) == before
+        assert ana.page.locator("#rail a[aria-current=page]").inner_text().startswith("Inbox")
+
+
+def place(someone: Visitor) -> dict[str, Any]:
+    """The filter, how far the list and the page are scrolled, and the chosen row."""
+    return dict(
+        someone.page.evaluate(
+            """() => {
+              const list = document.querySelector("[data-rows]"), row = list.querySelector("[aria-current]");
+              const [outer, inner] = [list.getBoundingClientRect(), row.getBoundingClientRect()];
+              return {
+                kind: document.getElementById("kind").value, chosen: row.innerText, rows: list.children.length,
+                list: Math.round(list.scrollTop), page: Math.round(scrollY),
+                visible: inner.top >= outer.top - 1 && inner.bottom <= outer.bottom + 1,
+              };
+            }"""
+        )
+    )
