@@ -21,10 +21,11 @@ from memory.models import (
     SecondOpinion,
 )
 from memory.models.sql import fetch
-from memory.models.vocabulary import ReviewKind
+from memory.models.vocabulary import ReviewKind, ReviewStatus
 from memory.rules.claim import same_claim, signature
 from memory.rules.priority import in_words
 from memory.rules.quoting import quotes
+from memory.services import review_queue
 from memory.services.authority import Person
 from memory.services.bulk_decisions import holder_of
 from memory.services.questions import UNRESOLVED
@@ -190,10 +191,17 @@ class Back:
     until: datetime | None
     servings: int | None
     worse: bool
+    asleep: bool  # it has not come back yet
 
 
 def back(item: ReviewItem) -> Back | None:
     """What a question was put off for; None if it never was."""
     if item.snoozed_until is None and item.snoozed_servings is None and item.snoozed_s is None:
         return None
-    return Back(until=item.snoozed_until, servings=item.snoozed_servings, worse=item.snoozed_s is not None)
+    asleep = item.status == ReviewStatus.SNOOZED.value
+    return Back(
+        until=item.snoozed_until,
+        servings=item.snoozed_servings,
+        worse=item.snoozed_s is not None,
+        asleep=asleep and not review_queue.due().filter(pk=item.pk).exists(),
+    )

@@ -84,6 +84,7 @@
   function settle(target) {
     if (target.id === "dialog-body") return open();
     close();
+    keepPlace();
     const next = document.querySelector("#main [data-focus]") || document.querySelector("#main h1");
     if (next && !document.querySelector("#main [autofocus]")) {
       next.setAttribute("tabindex", next.tabIndex < 0 ? "-1" : next.tabIndex);
@@ -190,22 +191,8 @@
   document.addEventListener("close", () => opener?.isConnected && opener.focus(), true);
   document.addEventListener("htmx:before:request", () => setBusy(true));
   document.addEventListener("htmx:finally:request", () => setBusy(false));
-  // An answer that is no page of ours (a proxy's error, say) is shown as it is, not lost in a swap that finds nothing.
-  document.addEventListener("htmx:after:request", (event) => {
-    const { text, response } = event.detail.ctx;
-    if (!text.includes('id="main"')) {
-      event.preventDefault();
-      window.location.assign(response.raw.url);
-    }
-  });
   document.addEventListener("htmx:after:swap", (event) => {
     settle(event.detail?.ctx?.target ?? event.target);
-    keepPlace();
     hold();
-  });
-  document.addEventListener("htmx:error", () => {
-    const alert = document.getElementById("alert");
-    alert.textContent = "The server did not answer. Nothing was saved; what you typed is still here. Try again.";
-    alert.hidden = false;
   });
 })();

@@ -1,15 +1,19 @@
 """The inbox in a browser, by one person: with the keyboard alone, under impatience, through filters, and put off."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Route
 
-from memory.models import Account, Adjudication, EmbeddingSpace, ReviewItem
+from memory.models import Account, Adjudication, EmbeddingSpace, Lesson, LessonStanding, ReviewItem
+from memory.services import review_priority
 from tests.browser.conftest import Visitor
 from tests.browser.scene import people
 from tests.browser.scene_inbox import new_lessons, on_card, state, words
+from tests.services.play import make_callers, serve
 
 Enter = Callable[..., Visitor]
 INBOX = "/review/inbox/"
@@ -160,3 +164,68 @@ def place(someone: Visitor) -> dict[str, Any]:
             }"""
         )
     )
+
+
+class TestPuttingOff:
+    def test_a_question_waits_in_its_list_and_can_be_called_back(self, visitor: Enter, scene: Account) -> None:
+        first, second, third = new_lessons(3)
+        ana = visitor("ana")
+        ana.visit(INBOX)
+        ana.press("z", "Control+Enter")
+        ana.told("Snoozed.")
+        assert ana.pressed == 2
+        assert on_card(ana) == words(second.subject)
+        assert listed(ana, "new") == [words(second.subject), words(third.subject)]
+        assert listed(ana, "snoozed") == [words(first.subject)]
+        ana.page.get_by_role("button", name="Cancel the snooze").click()
+        ana.told("Back among the open questions.")
+        assert listed(ana, "snoozed") == []
+        assert listed(ana, "new")[0] == words(first.subject)
+
+    def test_a_question_returns_at_its_day_after_its_servings_and_when_it_worsens(
+        self, visitor: Enter, scene: Account, settings: Any
+    ) -> None:
+        settings.SONDER_TRUST_POLICY = "trial"
+        make_callers(scene)
+        dated, served, worse, other = new_lessons(4)
+        LessonStanding.objects.create(
+            pk=worse.subject, policy="trial", wins=3, losses=2, s=0.5, on_trial=False, version=1, evidence={}
+        )
+        ana = visitor("ana")
+        ana.visit(INBOX)
+        day = f"{timezone.now() + timedelta(days=3):%Y-%m-%d}"
+        for item, choice, amount in ((dated, "date", day), (served, "servings", "2"), (worse, "worse", "")):
+            assert on_card(ana) == words(item.subject)
+            ana.press("z")
+            ana.page.locator(f"dialog input[value={choice}]").check()
+            if amount:
+                ana.page.locator(f"#until-{choice}").fill(amount)
+            ana.press("Control+Enter")
+            ana.told("Snoozed.")
+        assert listed(ana, "new") == [words(other.subject)]
+        assert listed(ana, "snoozed") == [words(item.subject) for item in (dated, served, worse)]
+        assert listed(ana, "returned") == []
+
+        serve(scene, "once", [Lesson.objects.get(pk=served.subject)])
+        LessonStanding.objects.filter(pk=worse.subject).update(s=0.4)
+        assert review_priority.run()["woken"] == 0
+        for item, happens, why in (
+            (worse, lambda: LessonStanding.objects.filter(pk=worse.subject).update(s=0.6), "until it worsened"),
+            (served, lambda: serve(scene, "again", [Lesson.objects.get(pk=served.subject)]), "handed out 2 times"),
+            (dated, lambda: ReviewItem.objects.filter(pk=dated.pk).update(snoozed_until=timezone.now()), "until "),
+        ):
+            happens()
+            assert words(item.subject) in listed(ana, "returned")
+            assert words(item.subject) not in listed(ana, "snoozed")
+            ana.visit(f"{INBOX}?tab=returned&item={item.pk}")
+            notice = ana.page.locator(".card .notice:visible").inner_text()
+            assert notice.startswith("Returned: it waited")
+            assert why in notice
+        assert review_priority.run()["woken"] == 3
+        assert len(listed(ana, "returned")) == 3
+
+
+def listed(someone: Visitor, tab: str) -> list[str]:
+    """The lessons under a tab, the most urgent first."""
+    someone.visit(f"{INBOX}?tab={tab}")
+    return someone.page.locator("[data-rows] a.cover").all_inner_texts()
