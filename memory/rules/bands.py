@@ -53,6 +53,16 @@ def live_rate(*, prior: float, losses: int, scored: int) -> float:
     return (losses + PRIOR_WEIGHT * prior) / (scored + PRIOR_WEIGHT)
 
 
+def rate_without(*, band: Band, losses: int, scored: int, own_losses: int, own_scored: int) -> float:
+    """A band's live rate without the judged lesson, in (0, 1).
+
+    `losses` of `scored` retrievals were measured in the band, `own_losses` of `own_scored` are the lesson's today. It
+    may have come into the band since the measurement: what is left never goes below zero, nor losses above retrievals.
+    """
+    left = max(0, losses - own_losses)
+    return live_rate(prior=band.prior, losses=left, scored=max(left, scored - own_scored))
+
+
 def losses_needed(rate: float, p: float = 0.01) -> float:
     """The share of losses x at which rate ** x falls to `p`: ln p / ln rate. Raises ValueError outside (0, 1)."""
     _require_rate(rate)

@@ -8,7 +8,7 @@ from uuid import UUID
 from memory import conf
 from memory.models import BandRate
 from memory.models.scope import scoped
-from memory.rules.bands import Band, band_of, live_rate
+from memory.rules.bands import Band, band_of, rate_without
 from memory.rules.quarantine import EvidenceRow, ReferenceConstants, evaluate_reference
 from memory.services.evidence import Assessment, Occasion, Record, Row, cohort_sizes, records, rows_of
 
@@ -107,9 +107,10 @@ def _rate(band: Band, record: Record, account_id: UUID | None) -> float:
     measured = BandRate.objects.filter(scoped(account_id), lower=band.lower).first()
     if measured is None:
         return band.prior
-    # The lesson may have moved into the band since it was measured; a count never goes below zero.
-    return live_rate(
-        prior=band.prior,
-        losses=max(0, measured.losses - record.losses),
-        scored=max(0, measured.scored - record.scored),
+    return rate_without(
+        band=band,
+        losses=measured.losses,
+        scored=measured.scored,
+        own_losses=record.losses,
+        own_scored=record.scored,
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.rules.bands import BANDS, band_of, live_rate, losses_needed
+from memory.rules.bands import BANDS, band_of, live_rate, losses_needed, rate_without
 
 
 def test_the_measured_table():
@@ -93,3 +93,16 @@ def test_a_live_rate_lies_between_the_prior_and_the_stores_own_rate(band, losses
     own = losses / (losses + wins) if losses + wins else band.prior
     assert min(band.prior, own) - 1e-12 <= rate <= max(band.prior, own) + 1e-12
     assert 0 < rate < 1
+
+
+@given(st.sampled_from(BANDS), *[st.integers(0, 300)] * 4)
+def test_a_lesson_that_came_into_its_band_after_the_measurement_can_be_left_out(
+    band, losses, wins, own_losses, own_wins
+):
+    counted = {"losses": losses, "scored": losses + wins}
+    rate = rate_without(band=band, **counted, own_losses=own_losses, own_scored=own_losses + own_wins)
+    assert 0 < rate < 1
+    if own_losses <= losses and own_wins <= wins:
+        assert rate == live_rate(
+            prior=band.prior, losses=losses - own_losses, scored=sum((losses, wins, -own_losses, -own_wins))
+        )
