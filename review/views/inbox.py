@@ -72,7 +72,8 @@ def inbox(request: HttpRequest) -> HttpResponse:
     named = _uuid(request.GET.get("item", ""))
     listed = {item.pk for item in items}
     found = queries.rows([*items, *([find(request, named)] if named and named not in listed else [])], reader)
-    rows, row = [each for each in found if each.item.pk in listed], _chosen(found, named)
+    free = "free" in request.GET
+    rows, row = [each for each in found if each.item.pk in listed], _chosen(found, named, free=free)
     here = address(filters, after=after)
     tallies = queries.counts(reader)
     context: dict[str, Any] = {
@@ -87,7 +88,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         ],
         "further": address(filters, after=further) if further else "",
         "first": address(filters) if after else "",
-        "chosen": row is not None and row.item.pk == named,
+        "chosen": row is not None and (free or row.item.pk == named),
         "held": bool(rows) and row is None,
         "here": here,
         "skipped": len(reader.skipped),
@@ -110,17 +111,23 @@ LABELS: Final = {
 }
 
 
-def _chosen(found: list[queries.Row], named: UUID | None) -> queries.Row | None:
-    """The named question, also of another page of the list; else, or once it is answered, the first that is free."""
-    chosen = next((row for row in found if row.item.pk == named and row.item.status in UNRESOLVED), None)
-    return chosen or next((row for row in found if not row.holder and row.item.status in UNRESOLVED), None)
+def _chosen(found: list[queries.Row], named: UUID | None, *, free: bool) -> queries.Row | None:
+    """The named question, also of another page of the list; else, or once it is answered, the first that is free.
+
+    With `free`, somebody goes on and wants no other's question: if the named one is held by now, the next that is not.
+    """
+    unresolved = [row for row in found if row.item.status in UNRESOLVED]
+    at = next((n for n, row in enumerate(unresolved) if row.item.pk == named), None)
+    if at is not None and not (free and unresolved[at].holder):
+        return unresolved[at]
+    return next((row for row in (*unresolved[at or 0 :], *unresolved[: at or 0]) if not row.holder), None)
 
 
 def _next(rows: list[queries.Row], row: queries.Row, filters: queries.Filters, after: UUID | None) -> str:
     """Where to go on after this one: the next that nobody else holds, at the end the beginning."""
     at = next((n for n, each in enumerate(rows) if each.item.pk == row.item.pk), -1)
     following = next((each for each in rows[at + 1 :] if not each.holder), None)
-    return address(filters, after=after, item=following.item.pk) if following else address(filters)
+    return address(filters, after=after, item=following.item.pk, free=1) if following else address(filters)
 
 
 def _previous(rows: list[queries.Row], row: queries.Row, filters: queries.Filters, after: UUID | None) -> str:

@@ -188,7 +188,10 @@
     const link = event.target.closest("[data-dialog]");
     if (link) opener = link.matches("form") ? event.target.closest("button") : link;
   });
-  document.addEventListener("close", () => opener?.isConnected && opener.focus(), true);
+  document.addEventListener("close", () => {
+    if (!dialog().open) document.getElementById("dialog-body").replaceChildren(); // its ids are the next form's
+    if (opener?.isConnected) opener.focus();
+  }, true);
   document.addEventListener("htmx:before:request", () => setBusy(true));
   document.addEventListener("htmx:finally:request", () => setBusy(false));
   document.addEventListener("htmx:after:swap", (event) => {

@@ -95,6 +95,17 @@ class TestTheList:
         client.post(at(item, "claim/"), {"take_over": "1", "next": INBOX})
         assert ReviewItem.objects.get().claimed_by_id == who.user_id
 
+    def test_who_goes_on_is_given_the_next_that_nobody_has_taken_meanwhile(self, client, login, account) -> None:
+        login("reviewer")
+        first, second, third, last = many(4)
+        onward = client.get(INBOX).context["onward"]
+        assert onward == f"{INBOX}?item={second.pk}&free=1"
+        review_queue.claim(second.pk, member(account, "reviewer", "ben"))
+        assert f'data-claim="{at(third, "claim/")}"' in page(client, onward)
+        assert "is reviewing this, until" in page(client, f"{INBOX}?item={second.pk}")
+        ReviewItem.objects.filter(pk__in=(third.pk, last.pk)).update(status="resolved")
+        assert f'data-claim="{at(first, "claim/")}"' in page(client, onward)
+
     def test_tabs_hold_what_their_names_say(self, client, login, account) -> None:
         who = login("reviewer")
         new, asleep, back, mine, asked, own = many(6)
@@ -286,7 +297,7 @@ class TestDeciding:
         first, second, _ = many(3)
         sent = self.sent(client, page(client))
         answer = client.post("/review/decide/", {**sent, "next": sent["next"].replace("&amp;", "&")})
-        assert answer["Location"] == f"{INBOX}?item={second.pk}"
+        assert answer["Location"] == f"{INBOX}?item={second.pk}&free=1"
         assert ReviewItem.objects.get(pk=first.pk).status == "resolved"
         assert "Approved." in page(client, answer["Location"])
 
