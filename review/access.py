@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlsplit
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from memory.errors import Conflict, Forbidden, Invalid, NotFound, SonderError
 from memory.models.vocabulary import Role
@@ -33,20 +35,32 @@ def page(role: Role = Role.VIEWER) -> Callable[[View], View]:
     """A page for people who have this role somewhere; what it refuses is told as a page, and nothing is half done."""
 
     def decorate(view: View) -> View:
-        @login_required
         @wraps(view)
         def shown(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return redirect_to_login(_form_of(request))
             try:
                 person_of(request).need(role, None)
-                return view(request, *args, **kwargs)
+                answer = view(request, *args, **kwargs)
             except SonderError as refusal:
-                return refused(request, refusal)
+                answer = refused(request, refusal)
             except ValidationError:  # a malformed id in an address names nothing
-                return refused(request, NotFound("There is nothing under this address."))
+                answer = refused(request, NotFound("There is nothing under this address."))
+            if request.method == "POST" and answer.status_code >= 400:
+                answer["HX-Push-Url"] = "false"  # what was refused is no page to come back to
+            return answer
 
         return shown
 
     return decorate
+
+
+def _form_of(request: HttpRequest) -> str:
+    """Where to go on after a login: the page itself, or the one that a form was on."""
+    sent_from = request.headers.get("Referer", "")
+    if request.method == "GET" or not url_has_allowed_host_and_scheme(sent_from, {request.get_host()}):
+        return request.get_full_path()
+    return urlsplit(sent_from)._replace(scheme="", netloc="").geturl()
 
 
 def refused(request: HttpRequest, refusal: SonderError) -> HttpResponse:

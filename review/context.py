@@ -34,10 +34,15 @@ def review(request: HttpRequest) -> dict[str, Any]:
         "person": SimpleLazyObject(lambda: person_of(request)),
         "look": SimpleLazyObject(lambda: Look.objects.filter(user=request.user.pk).first() or Look()),
         "rail": SimpleLazyObject(lambda: _rail(request)),
-        "messages_now": SimpleLazyObject(lambda: list(get_messages(request))),
+        "messages_now": SimpleLazyObject(lambda: _messages(request)),
         "undoable": SimpleLazyObject(lambda: next(iter(latest_undoable(person_of(request), 1)), None)),
         "demo_account": SimpleLazyObject(lambda: Account.objects.filter(slug=ACCOUNT).exists()),
     }
+
+
+def _messages(request: HttpRequest) -> list[Any]:
+    """What the last requests said. One that was sent again, because its answer was lost, has said the same again."""
+    return list({(each.message, each.extra_tags): each for each in get_messages(request)}.values())
 
 
 def waiting(request: HttpRequest) -> dict[str, int]:

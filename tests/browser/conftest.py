@@ -16,7 +16,8 @@ from memory.models import Account, EmbeddingSpace
 from tests.browser.scene import Scene, build
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
-# A page swaps its content before it takes keys again; what it is about stands on the root for as long.
+# A page swaps its content before it takes keys again; what it is about stands on the root for as long. And htmx begins
+# in a task of its own once the page is there.
 PENDING = """
     let pending = 0;
     const tell = (more) => {
@@ -25,6 +26,10 @@ PENDING = """
     };
     document.addEventListener("htmx:before:request", () => tell(1));
     document.addEventListener("htmx:finally:request", () => tell(-1));
+    document.addEventListener("DOMContentLoaded", () => {
+      tell(1);
+      setTimeout(() => tell(-1));
+    });
 """
 
 
