@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 PYTEST_ARGS ?= -n auto
 ARGS ?=
 
@@ -44,6 +46,6 @@ test-browser-full: setup ## the browser tests in every look: light and dark, wid
 reliability: setup ## kill the worker 200 times while it credits, and 200 times while a model answers it (KILLS=n)
 	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py tests/system/test_distilling_killed.py
 
-lock: setup ## write requirements.lock anew from pyproject.toml
-	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --generate-hashes \
-		--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+lock: setup ## write the lock files anew from pyproject.toml: of everything, and of what an image needs
+	@$(COMPILE) --all-extras --output-file requirements.lock
+	@$(COMPILE) --constraint requirements.lock --output-file deploy/requirements.lock

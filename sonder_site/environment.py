@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 import environ
@@ -10,6 +11,44 @@ import environ
 from memory.conf import SettingError, parse
 
 ENGINE = "django.db.backends.postgresql"
+#: What may also stand in a file that NAME_FILE names, as containers are given secrets (Docker's own convention).
+SECRETS: Final = (
+    "SECRET_KEY",
+    "DATABASE_URL",
+    "CELERY_BROKER_URL",
+    "REDIS_URL",
+    "SONDER_EMBEDDING_KEY",
+    "SONDER_DISTILLER_KEY",
+)
+
+
+def with_files(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables, each secret that is named by a file read from it, without the line break at its end.
+
+    Raises SettingError if a file cannot be read or is empty, or if a secret is given both ways.
+    """
+    found = dict(variables)
+    for name in SECRETS:
+        path = found.pop(f"{name}_FILE", "")
+        if not path:
+            continue
+        if found.get(name):
+            raise SettingError(f"{name} and {name}_FILE are both set; unset one of them.")
+        found[name] = _secret_in(path, f"{name}_FILE")
+    return found
+
+
+def _secret_in(path: str, name: str) -> str:
+    try:
+        value = Path(path).read_text(encoding="utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise SettingError(f"{name} names {path}, which is no text in UTF-8.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SettingError(f"{name} names {path}, which cannot be read: {reason}.") from None
+    if not value.strip():
+        raise SettingError(f"{name} names {path}, which is empty.")
+    return value
 
 
 class Environment:

@@ -10,13 +10,14 @@ import structlog
 
 from memory import conf
 from sonder_site.celery_settings import celery_settings
-from sonder_site.environment import Environment
+from sonder_site.environment import Environment, with_files
 from sonder_site.secret import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = Environment(os.environ)
+_variables = with_files(os.environ)
+env = Environment(_variables)
 
-globals().update(conf.from_environment(os.environ, BASE_DIR))
+globals().update(conf.from_environment(_variables, BASE_DIR))
 SONDER_VAR: str = str(globals()["SONDER_VAR"])
 
 DEBUG = env.flag("DEBUG", False)

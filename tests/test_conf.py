@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory.conf import SettingError, from_environment
+from sonder_site.environment import SECRETS, with_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -54,3 +55,41 @@ def test_a_command_tells_it_in_one_sentence() -> None:
     )
     assert ran.returncode == 1
     assert ran.stderr == "SONDER_TRUST_POLICY is 'harsh'; choose one of trial, reference.\n"
+
+
+class TestSecretsInFiles:
+    def test_a_secret_is_read_from_the_file_that_names_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "key"
+        file.write_text("sécret of many words\n")
+        assert with_files({"SECRET_KEY_FILE": str(file), "PATH": "/bin"}) == {
+            "SECRET_KEY": "sécret of many words",
+            "PATH": "/bin",
+        }
+
+    def test_every_secret_setting_may_stand_in_a_file(self, tmp_path: Path) -> None:
+        file = tmp_path / "value"
+        file.write_text("redis://:password@localhost")
+        assert with_files({f"{name}_FILE": str(file) for name in SECRETS}) == dict.fromkeys(SECRETS, file.read_text())
+        settings = (ROOT / "docs/settings.md").read_text()
+        assert all(f"`{name}_FILE`" in settings for name in SECRETS)
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [(None, "cannot be read: no such file"), (b"\n", "is empty"), (b"\xff\xfe", "no text in UTF-8")],
+    )
+    def test_a_file_that_holds_no_secret_stops_the_start(
+        self, tmp_path: Path, content: bytes | None, words: str
+    ) -> None:
+        file = tmp_path / "key"
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(SettingError, match=words) as refused:
+            with_files({"SECRET_KEY_FILE": str(file)})
+        assert "SECRET_KEY_FILE" in str(refused.value)
+
+    def test_a_secret_given_both_ways_is_refused_without_telling_it(self, tmp_path: Path) -> None:
+        file = tmp_path / "key"
+        file.write_text("one")
+        with pytest.raises(SettingError, match="both set") as refused:
+            with_files({"SECRET_KEY": "another", "SECRET_KEY_FILE": str(file)})
+        assert "another" not in str(refused.value)

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from django.test import Client, override_settings
 
-from memory.management.commands.up import _allowed_host, _answer
+from sonder_site.probe import allowed, main, status
 
 
 @contextmanager
-def serving(status: int) -> Iterator[tuple[int, list[str]]]:
-    """A server on this machine that answers everything with `status`; its port, and the hosts it was asked for."""
+def serving(code: int) -> Iterator[tuple[int, list[str]]]:
+    """A server on this machine that answers everything with `code`; its port, and the hosts it was asked for."""
     hosts: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             hosts.append(self.headers["Host"])
-            self.send_response(status)
+            self.send_response(code)
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
@@ -36,16 +36,28 @@ def serving(status: int) -> Iterator[tuple[int, list[str]]]:
             thread.join()
 
 
-@pytest.mark.parametrize("status", [200, 301, 400, 404, 500, 503])
-def test_the_status_is_what_counts(status: int) -> None:
-    with serving(status) as (port, _):
-        assert _answer(port) == status
+def at(port: int) -> str:
+    return f"http://127.0.0.1:{port}/healthz"
+
+
+@pytest.mark.parametrize("code", [200, 301, 400, 404, 500, 503])
+def test_the_status_is_what_counts(code: int) -> None:
+    with serving(code) as (port, _):
+        assert status(at(port), []) == code
+        assert main(at(port)) == (code != 200)
 
 
 def test_no_answer_is_none() -> None:
     with serving(200) as (port, _):
         pass
-    assert _answer(port) == 0
+    assert status(at(port), []) == 0
+    assert main(at(port)) == 1
+
+
+@pytest.mark.parametrize("address", ["https://127.0.0.1/healthz", "127.0.0.1:8000", "file:///etc/passwd", ""])
+def test_what_is_no_http_address_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match="no http address"):
+        status(address, [])
 
 
 @pytest.mark.parametrize(
@@ -59,10 +71,9 @@ def test_no_answer_is_none() -> None:
     ],
 )
 def test_it_asks_for_a_name_that_the_site_answers_to(hosts: list[str], asked: str) -> None:
-    with override_settings(ALLOWED_HOSTS=hosts), serving(200) as (port, heard):
-        assert _answer(port) == 200
-        assert _allowed_host() == asked
-    assert heard == [asked]
+    with serving(200) as (port, heard):
+        assert status(at(port), hosts) == 200
+    assert heard == [asked] == [allowed(hosts)]
 
 
 def test_healthz_is_not_redirected_to_https() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import fcntl
-import http.client
 import os
 import socket
 import sys
@@ -19,6 +18,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, connection
 
 from memory.services import setup
+from sonder_site import probe
 from sonder_site.embedded import keeper, preflight, server
 from sonder_site.embedded.errors import EmbeddedError
 from sonder_site.supervisor import Service, ServiceFailed, supervise
@@ -81,8 +81,9 @@ class Command(BaseCommand):
         )
 
     async def _announce(self, port: int) -> None:
+        address = f"http://{HOST}:{port}/healthz"
         started, told = asyncio.get_running_loop().time(), False
-        while (status := await asyncio.to_thread(_answer, port)) != HTTPStatus.OK:
+        while (status := await asyncio.to_thread(probe.status, address, settings.ALLOWED_HOSTS)) != HTTPStatus.OK:
             if status and not told and asyncio.get_running_loop().time() - started > FIRST_ANSWER_SECONDS:
                 self._say(f"The web server answers /healthz with HTTP {status} instead of 200. Its log has the reason.")
                 told = True
@@ -175,23 +176,3 @@ def _environment() -> dict[str, str]:
     defaults = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     own = {"DJANGO_SETTINGS_MODULE": settings.SETTINGS_MODULE, "SONDER_VAR": settings.SONDER_VAR}
     return defaults | dict(os.environ) | own | {"PYTHONUNBUFFERED": "1"}
-
-
-def _answer(port: int) -> int:
-    """The status of /healthz, as a browser would get it through the proxy; 0 if there is no answer."""
-    client = http.client.HTTPConnection(HOST, port, timeout=2)
-    try:
-        client.request("GET", "/healthz", headers={"Host": _allowed_host()})
-        answer = client.getresponse()
-        answer.read()
-    except (OSError, http.client.HTTPException):
-        return 0
-    finally:
-        client.close()
-    return answer.status
-
-
-def _allowed_host() -> str:
-    """A name that the site answers to, whatever ALLOWED_HOSTS says."""
-    names = [name.lstrip(".") for name in settings.ALLOWED_HOSTS if name != "*"]
-    return HOST if HOST in names or not names else names[0]
