@@ -12,7 +12,9 @@ from evaluation.report import Progress, Report, from_json, markdown
 #: Reports that are part of the product, made by the commands they name.
 COMMITTED: Final = Path(__file__).resolve().parent / "reports"
 #: Name and what it answers. Each is a package of that name in `evaluation` with a module `run`.
-EVALUATIONS: Final[Mapping[str, str]] = {}
+EVALUATIONS: Final[Mapping[str, str]] = {
+    "trust": "how well each trust policy finds harmful lessons in a simulated world where the harmful ones are known",
+}
 
 
 class Evaluation(Protocol):
