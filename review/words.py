@@ -55,7 +55,14 @@ VERDICTS: Final[dict[Verdict, VerdictWords]] = {
     Verdict.KEEP_FIRST: VerdictWords(label="Keep A", consequence="B is rejected, with a link to A.", done="Kept A."),
     Verdict.KEEP_SECOND: VerdictWords(label="Keep B", consequence="A is rejected, with a link to B.", done="Kept B."),
     Verdict.KEEP_BOTH: VerdictWords(
-        label="Keep both", consequence="Both serve. The pair is not asked about again.", done="Kept both."
+        label="Both, in different scopes",
+        consequence="Both serve, and may say where each holds. The pair is not asked about again.",
+        done="Kept both.",
+    ),
+    Verdict.MERGE_BOTH: VerdictWords(
+        label="Merge",
+        consequence="One new lesson takes the place of both. Evidence starts anew; the old values stay rejected.",
+        done="Made one of two.",
     ),
     Verdict.NOT_A_CONTRADICTION: VerdictWords(
         label="Not a contradiction",

@@ -44,7 +44,7 @@ class LessonAdmin(ReadOnlyAdmin):
     id_columns = ("pk", "account", "source_interaction", "source_import")
     hidden = ("search", "identifiers")
     lead = ("standing",)
-    bare = {"source_interaction": (Interaction,), "supersedes": (Lesson,)}
+    bare = {"source_interaction": (Interaction,), "supersedes": (Lesson,), "also_supersedes": (Lesson,)}
     related = (
         Related(model=LessonUsage, by="lesson"),
         Related(model=TrustEvent, by="lesson"),

@@ -215,7 +215,9 @@ class ReportedSerializer(serializers.ModelSerializer[Outcome]):
 class LessonSerializer(serializers.ModelSerializer[Lesson]):
     class Meta:
         model = Lesson
-        fields = ("id", "text", "state", "origin", "source_ref", "supersedes", "reviewed_at", "created_at")
+        fields = (
+            "id", "text", "state", "origin", "source_ref", "supersedes", "also_supersedes", "reviewed_at", "created_at",
+        )  # fmt: skip
 
 
 class NeighbourSerializer(serializers.Serializer[Any]):

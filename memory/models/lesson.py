@@ -124,6 +124,9 @@ class Lesson(Recorded):
     source_import = models.ForeignKey(ImportRun, models.PROTECT, null=True, blank=True)
     source_ref = models.CharField(max_length=200, blank=True, help_text="The lesson's own id in the file.")
     supersedes = models.UUIDField(null=True, blank=True)
+    also_supersedes = models.UUIDField(
+        null=True, blank=True, help_text="The other lesson that it replaced, where a person made one of two."
+    )
     polarity = models.JSONField(default=dict)
     anchors = models.JSONField(default=dict)
     reviewed_at = models.DateTimeField(null=True, blank=True)

@@ -163,6 +163,7 @@ class Verdict(TextChoices):
     KEEP_FIRST = "keep_first"
     KEEP_SECOND = "keep_second"
     KEEP_BOTH = "keep_both"
+    MERGE_BOTH = "merge_both"
     NOT_A_CONTRADICTION = "not_a_contradiction"
     EXEMPT_ROW = "exempt_row"
     JUDGE_OUTCOME = "judge_outcome"

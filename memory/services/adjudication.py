@@ -18,9 +18,9 @@ from memory.models import Adjudication, Contradiction, Interaction, Lesson, Revi
 from memory.models.vocabulary import REASONED_VERDICTS, ReviewKind, Role, Verdict
 from memory.rules.reasons import reasons_for
 from memory.services import (
-    contradiction,
     duplicates,
     lesson_verdicts,
+    pair_verdicts,
     questions,
     rejection,
     snapshot,
@@ -44,7 +44,9 @@ class Decision:
     reason_code: str = ""
     note: str = ""
     idempotency_key: str = ""  # the same key again gives the same result
-    data: Mapping[str, Any] = field(default_factory=dict)  # text (edit), keeper (merge), usage, signal (judge_outcome)
+    # text (edit, merge_both), first_text and second_text (keep_both), keeper (merge), usage (exempt_row), signal
+    # (judge_outcome)
+    data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -101,8 +103,8 @@ def _merge(decision: Decision) -> dict[str, Any]:
 
 
 def _settle(decision: Decision) -> dict[str, Any]:
-    contradiction.settle(decision.subject, decision.verdict, reviewer=decision.person.user_id, reason=decision.reason)
-    return {}
+    who = decision.person.user_id
+    return pair_verdicts.settle(decision.subject, decision.verdict, decision.data, reviewer=who, reason=decision.reason)
 
 
 def _judge(decision: Decision) -> dict[str, Any]:
@@ -128,6 +130,7 @@ ACTS: Final[Mapping[Verdict, Act]] = {
     Verdict.KEEP_FIRST: PAIR,
     Verdict.KEEP_SECOND: PAIR,
     Verdict.KEEP_BOTH: PAIR,
+    Verdict.MERGE_BOTH: PAIR,
     Verdict.NOT_A_CONTRADICTION: PAIR,
     Verdict.JUDGE_OUTCOME: Act(
         role=Role.JUDGE,
@@ -169,10 +172,12 @@ def _decide(decision: Decision, act: Act, account: UUID | None) -> Adjudication:
         return earlier
     item = _expect_version(decision)
     lessons = snapshot.lessons_of(decision.subject)
-    before = snapshot.take(lessons)
+    before, asked = snapshot.take(lessons), questions.unresolved_about(lessons)
     kept = act.run(decision)
     after = snapshot.take([*lessons, *kept.pop("lessons", [])])
-    answered = _answer(decision, act, item)
+    answered = questions.answer(decision.subject, act.answers, item, asked, decision.person.user_id)
+    if after != before:
+        questions.touch_pairs(lessons)
     return Adjudication.objects.create(
         account_id=account,
         item=decision.item,
@@ -229,18 +234,11 @@ def _expect_version(decision: Decision) -> ReviewItem | None:
             raise NotFound("There is no such question.")
     version = item.version if item else version_of(decision.subject)
     if version != decision.expected_version or (item and item.status not in questions.UNRESOLVED):
-        by = Adjudication.objects.filter(subject=decision.subject).order_by("-created_at", "-id").first()
-        raise Stale("This changed since you looked. Nothing was decided; see what happened and decide anew.", by)
+        raise Stale(
+            "This changed since you looked. Nothing was decided; see what happened and decide anew.",
+            snapshot.latest_about(decision.subject),
+        )
     return item
-
-
-def _answer(decision: Decision, act: Act, item: ReviewItem | None) -> list[str]:
-    """Closes the item and what else the decision answers; returns what an undo has to open again."""
-    kinds = [kind.value for kind in act.answers]
-    open_ones = ReviewItem.objects.filter(subject=decision.subject, kind__in=kinds, status__in=questions.UNRESOLVED)
-    ids = {*open_ones.values_list("pk", flat=True), *([item.pk] if item else [])}
-    questions.resolve(ids, decision.person.user_id)
-    return sorted(str(pk) for pk in ids)
 
 
 def undo(adjudication_id: UUID, person: Person, idempotency_key: str = "") -> Adjudication:
@@ -283,7 +281,7 @@ def _reverse(made: Adjudication, person: Person) -> None:
     elif made.verdict == Verdict.JUDGE_OUTCOME.value:
         verdicts_on_outcomes.take_back(made, person)
     elif ACTS[Verdict(made.verdict)] is PAIR:
-        contradiction.reopen(made.subject)
+        pair_verdicts.take_back(made.subject, made.before)
 
 
 def latest_undoable(person: Person, limit: int = 20) -> list[Adjudication]:

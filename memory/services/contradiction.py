@@ -174,10 +174,23 @@ def _withdraw_idle() -> int:
 def settle(contradiction_id: UUID, verdict: Verdict, *, reviewer: int, reason: str) -> None:
     """A person's verdict on a pair. It holds for these two wordings; the loser is rejected, with a link to the other.
 
-    Raises NotFound, Invalid naming `verdict`, or Conflict if it is decided already.
+    Raises NotFound, Invalid naming `verdict`, or Conflict if it is decided already or a side is out of service.
     """
     if verdict not in VERDICTS:
         raise Invalid.field("verdict", f"choose one of {', '.join(v.value for v in VERDICTS)}.")
+    row = mark(contradiction_id, verdict, reviewer)
+    if verdict == Verdict.KEEP_FIRST:
+        rejection.reject(row.second, reviewer=reviewer, reason=reason, successor=row.first)
+    elif verdict == Verdict.KEEP_SECOND:
+        rejection.reject(row.first, reviewer=reviewer, reason=reason, successor=row.second)
+
+
+@transaction.atomic
+def mark(contradiction_id: UUID, verdict: Verdict, reviewer: int) -> Contradiction:
+    """Notes the verdict on a pair of which both sides may still be handed out, and closes the question.
+
+    What the verdict does to the lessons is the caller's business, in the same transaction. Raises NotFound or Conflict.
+    """
     row = Contradiction.objects.filter(pk=contradiction_id).first()
     if row is None:
         raise NotFound("There is no such contradiction.")
@@ -187,13 +200,12 @@ def settle(contradiction_id: UUID, verdict: Verdict, *, reviewer: int, reason: s
     )
     if not decided:
         raise Conflict("Somebody has decided this pair meanwhile. Look at it again.")
+    if Lesson.objects.filter(pk__in=(row.first, row.second), state__in=rejection.LIVE).count() < 2:
+        raise Conflict("One of the two is out of service by now, so there is nothing to decide.")
     ReviewItem.objects.filter(
         kind=ReviewKind.CONTRADICTION.value, subject=row.pk, status__in=questions.UNRESOLVED
     ).update(status=ReviewStatus.RESOLVED.value, resolved_by=reviewer, resolved_at=timezone.now())
-    if verdict == Verdict.KEEP_FIRST:
-        rejection.reject(row.second, reviewer=reviewer, reason=reason, successor=row.first)
-    elif verdict == Verdict.KEEP_SECOND:
-        rejection.reject(row.first, reviewer=reviewer, reason=reason, successor=row.second)
+    return row
 
 
 def reopen(contradiction_id: UUID) -> None:
@@ -207,10 +219,12 @@ def kept_apart(account_id: UUID | None, keys: Iterable[Digests]) -> set[Digests]
     return {key for key, row in _known(account_id, keys).items() if row.verdict in keep}
 
 
-def keep_both(a: Lesson, b: Lesson, similarity: float, reviewer: int | None) -> None:
-    """Notes that somebody keeps two lessons apart that say the same, so that no plan proposes them again."""
+def keep_both(
+    a: Lesson, b: Lesson, similarity: float, reviewer: int | None, basis: str = NEAR_DUPLICATE
+) -> Contradiction:
+    """Notes that somebody keeps two lessons apart, so that no plan proposes them and no detector asks again."""
     first, second = _ordered(a, b)
-    Contradiction.objects.update_or_create(
+    row, _ = Contradiction.objects.update_or_create(
         account=a.account,
         first_digest=first.text_sha256,
         second_digest=second.text_sha256,
@@ -219,8 +233,9 @@ def keep_both(a: Lesson, b: Lesson, similarity: float, reviewer: int | None) -> 
             "first": first.pk,
             "second": second.pk,
             "similarity": similarity,
-            "basis": NEAR_DUPLICATE,
+            "basis": basis,
             "verdict": Verdict.KEEP_BOTH.value,
             "decided_by_id": reviewer,
         },
     )
+    return row

@@ -11,9 +11,8 @@ from django.utils import timezone
 
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Lesson, PrunePlan
-from memory.models.sql import fetch
 from memory.rules.pruning import Cluster, Member
-from memory.services import applying, pruning, snapshot
+from memory.services import applying, pruning, similarity, snapshot
 from memory.services.applying import Outcome
 from memory.services.merging import Exempted
 from memory.services.planned import as_json
@@ -71,27 +70,14 @@ def _held(member: UUID, keeper: UUID) -> dict[UUID, Lesson]:
 
 def _plan(member: Lesson, keeper: Lesson, reviewer: int) -> PrunePlan:
     """One cluster. It names no space and no threshold, so that no search takes it for one that a search made."""
-    cluster = Cluster(keeper=keeper.pk, members=(Member(lesson=member.pk, cosine=_cosine(member.pk, keeper.pk)),))
+    cosine = similarity.cosine_of(member.pk, keeper.pk) or UNKNOWN
+    cluster = Cluster(keeper=keeper.pk, members=(Member(lesson=member.pk, cosine=cosine),))
     body: dict[str, Any] = {
         "account": None if keeper.account_id is None else str(keeper.account_id),
         "lessons": {str(lesson.pk): [lesson.text_sha256, lesson.state] for lesson in (keeper, member)},
         MERGED_BY: reviewer,
     }
     return pruning.store_plan([as_json(cluster)], body, {})
-
-
-def _cosine(member: UUID, keeper: UUID) -> float:
-    """Of the two, in the active space or else in another that has both."""
-    rows = fetch(
-        """
-        SELECT 1 - (k.embedding <=> m.embedding) FROM lesson_embedding k
-            JOIN lesson_embedding m ON m.space_id = k.space_id AND m.lesson_id = %s
-            JOIN embedding_space s ON s.id = k.space_id
-        WHERE k.lesson_id = %s ORDER BY s.is_active DESC LIMIT 1
-        """,
-        [member, keeper],
-    )
-    return min(1.0, float(rows[0][0])) if rows else UNKNOWN
 
 
 def separate(digest: str, kept: snapshot.Snapshot, account_id: UUID | None, *, reviewer: int) -> None:

@@ -67,13 +67,13 @@ def value_gates(
     account_id: UUID | None,
     meaning: Meaning | None,
     known: tuple[UUID, ...],
-    replaces: UUID | None = None,
+    replaces: tuple[UUID, ...] = (),
 ) -> Verdict:
     """The hard gates that compare with what the store has rejected and holds: rejected_value, exact_duplicate.
 
-    `known` are lessons that count as existing whatever their scope and state. `replaces` is the lesson whose place a
-    new wording takes: what that one had replaced itself does not refuse a similar text. Call it in the transaction that
-    inserts, under the scope's lock, so that its answer still holds when the lesson is there.
+    `known` are lessons that count as existing whatever their scope and state. `replaces` are the lessons whose place
+    a new wording takes: what they had replaced themselves does not refuse a similar text. Call it in the transaction
+    that inserts, under the scope's lock, so that its answer still holds when the lesson is there.
     """
     buried = tombstone.is_buried(account_id, digest)
     if not buried and meaning is not None:
@@ -90,11 +90,11 @@ def is_semantic_duplicate(
     account_id: UUID | None,
     meaning: Meaning,
     known: tuple[UUID, ...],
-    replaces: UUID | None = None,
+    replaces: tuple[UUID, ...] = (),
 ) -> bool:
     """The quality gate that compares meanings: whether a lesson of the scope, or a known one, says the same already.
 
-    The lesson that the text `replaces` does not count.
+    The lessons that the text `replaces` do not count.
     """
     space = meaning.space
     if similarity.semantic_duplicate(meaning.vector, claim, account_id, space, replaces) is not None:

@@ -40,7 +40,7 @@ class NewLesson:
     task: str | None = None  # what it was learned from, which it must not merely restate
     meaning: Meaning | None = None  # where it lies, if it was embedded already; lets the gates compare meanings
     known: tuple[UUID, ...] = ()  # lessons handed out where it was learned: to repeat one is recall
-    replaces: UUID | None = None  # the lesson whose place a new wording takes
+    replaces: tuple[UUID, ...] = ()  # the lessons whose place a new wording takes, at most two
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +96,7 @@ def _insert(new: NewLesson, text: str, verdict: Verdict) -> Lesson:
     """The lesson, its vector if it is known, and the questions that it raises."""
     assert verdict.digest is not None, "a text that passed has a digest"
     claim = signature(text).to_json()
+    first, second = (*new.replaces, None, None)[:2]
     lesson = Lesson.objects.create(
         account_id=new.account_id,
         text=text,
@@ -105,7 +106,8 @@ def _insert(new: NewLesson, text: str, verdict: Verdict) -> Lesson:
         source_interaction=new.source_interaction,
         source_import_id=new.source_import,
         source_ref=new.source_ref,
-        supersedes=new.replaces,
+        supersedes=first,
+        also_supersedes=second,
         polarity=claim["polarity"],
         anchors=claim["anchors"],
         identifiers=Func(Value(identifiers(text), output_field=ArrayField(CharField())), function="array_to_tsvector"),

@@ -74,9 +74,23 @@ def withdraw(kinds: Iterable[ReviewKind], subjects: Sequence[UUID]) -> int:
 
 def withdraw_about(lessons: Sequence[UUID]) -> int:
     """Makes every question about lessons that are gone obsolete, also about what they contradict."""
+    return _make_obsolete(Q(subject__in=[*lessons, *_pairs_of(lessons)]))
+
+
+def unresolved_about(lessons: Sequence[UUID]) -> set[UUID]:
+    """Questions that wait for a person: about these lessons, and about what they contradict."""
+    items = ReviewItem.objects.filter(subject__in=[*lessons, *_pairs_of(lessons)], status__in=UNRESOLVED)
+    return set(items.values_list("pk", flat=True))
+
+
+def touch_pairs(lessons: Sequence[UUID]) -> None:
+    """A side of these pairs changed: who compared it before must look again."""
+    touch(*_pairs_of(lessons))
+
+
+def _pairs_of(lessons: Sequence[UUID]) -> list[UUID]:
     either = Q(first__in=lessons) | Q(second__in=lessons)
-    pairs = Contradiction.objects.filter(either, verdict__isnull=True).values_list("pk", flat=True)
-    return _make_obsolete(Q(subject__in=[*lessons, *pairs]))
+    return list(Contradiction.objects.filter(either, verdict__isnull=True).values_list("pk", flat=True))
 
 
 def resolve(items: Iterable[UUID], user_id: int) -> None:
@@ -91,6 +105,21 @@ def resolve(items: Iterable[UUID], user_id: int) -> None:
     )
 
 
+def answer(
+    subject: UUID, kinds: Iterable[ReviewKind], item: ReviewItem | None, asked: set[UUID], user_id: int
+) -> list[str]:
+    """Closes what a decision answers: the item, and questions of these kinds about the subject.
+
+    `asked` is what was unresolved about its lessons before. Returns what an undo has to open again: what is answered,
+    and what of `asked` has become idle by the decision.
+    """
+    answered = ReviewItem.objects.filter(subject=subject, kind__in=[k.value for k in kinds], status__in=UNRESOLVED)
+    ids = {*answered.values_list("pk", flat=True), *([item.pk] if item else [])}
+    resolve(ids, user_id)
+    waiting = ReviewItem.objects.filter(pk__in=asked, status__in=UNRESOLVED).values_list("pk", flat=True)
+    return sorted(map(str, ids | asked - set(waiting)))
+
+
 def reopen(items: Iterable[str]) -> list[str]:
     """Opens answered questions again, unless the same was asked anew meanwhile; returns those that are open now."""
     opened = []
@@ -103,9 +132,9 @@ def reopen(items: Iterable[str]) -> list[str]:
     return opened
 
 
-def touch(subject: UUID) -> None:
-    """The subject changed: who looked before must look again."""
-    ReviewItem.objects.filter(subject=subject, status__in=UNRESOLVED).update(version=F("version") + 1)
+def touch(*subjects: UUID) -> None:
+    """The subjects changed: who looked before must look again."""
+    ReviewItem.objects.filter(subject__in=subjects, status__in=UNRESOLVED).update(version=F("version") + 1)
 
 
 def _make_obsolete(which: Q) -> int:

@@ -1,5 +1,6 @@
 """What a reviewer takes out of service or puts back: reject, replace by another wording, restore."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db import transaction
@@ -41,26 +42,31 @@ def reject(lesson_id: UUID, *, reviewer: int, reason: str, successor: UUID | Non
     journal(lesson.pk, TrustEventKind.REJECTED_BY_REVIEWER, evidence, f"user:{reviewer}")
 
 
-def supersede(lesson_id: UUID, text: str, *, reviewer: int, reason: str = "") -> Written:
+def supersede(lesson_id: UUID, text: str, *, reviewer: int, reason: str = "", also: UUID | None = None) -> Written:
     """Replaces a lesson by a new wording: a lesson of its own, active, approved, without the old one's evidence.
 
-    The new text passes the hard gates, or nothing changes and the answer says which refused it. The old value is
-    buried. Raises NotFound, or Conflict if the old lesson is out of service already.
+    `also` is another lesson of the same scope whose place it takes too. The new text passes the hard gates, or nothing
+    changes and the answer says which refused it. The old values are buried. Raises NotFound, or Conflict if an old
+    lesson is out of service already.
     """
     wording = clean(text).strip()
     meaning = _meaning(wording)  # before any lock: a model may be slow
+    ids = [lesson_id] if also is None else [lesson_id, also]
     with transaction.atomic():
-        old = held(lesson_id, LIVE)
+        by_id = {pk: held(pk, LIVE) for pk in sorted(ids)}
+        old = [by_id[pk] for pk in ids]
         written = store(_edited(old, wording, meaning, reviewer))
         if written.lesson is None:
             return written
         new = written.lesson
         Lesson.objects.filter(pk=new.pk).update(reviewed_at=Now(), reviewed_by=reviewer)
-        before = LessonState(old.state)
-        _retire(old, LessonState.SUPERSEDED, TombstoneReason.SUPERSEDED, new.pk)
-        evidence = {"reason": reason, "before": before.value, "successor": str(new.pk)}
-        journal(old.pk, TrustEventKind.EDITED, evidence, f"user:{reviewer}")
-        journal(new.pk, TrustEventKind.EDITED, {"reason": reason, "supersedes": str(old.pk)}, f"user:{reviewer}")
+        for lesson in old:
+            before = LessonState(lesson.state)
+            _retire(lesson, LessonState.SUPERSEDED, TombstoneReason.SUPERSEDED, new.pk)
+            evidence = {"reason": reason, "before": before.value, "successor": str(new.pk)}
+            journal(lesson.pk, TrustEventKind.EDITED, evidence, f"user:{reviewer}")
+        replaced = dict(zip(("supersedes", "also_supersedes"), map(str, ids), strict=False))
+        journal(new.pk, TrustEventKind.EDITED, {"reason": reason, **replaced}, f"user:{reviewer}")
     return written
 
 
@@ -145,7 +151,9 @@ def _meaning(text: str) -> Meaning | None:
         return None
 
 
-def _edited(old: Lesson, text: str, meaning: Meaning | None, reviewer: int) -> NewLesson:
+def _edited(replaced: Sequence[Lesson], text: str, meaning: Meaning | None, reviewer: int) -> NewLesson:
+    """The new wording, with the source of the first that has one. Erasing either's source finds it as a wording."""
+    old = next((lesson for lesson in replaced if lesson.source_interaction), replaced[0])
     return NewLesson(
         text=text,
         origin=Origin.EDITED,
@@ -156,5 +164,5 @@ def _edited(old: Lesson, text: str, meaning: Meaning | None, reviewer: int) -> N
         source_import=old.source_import_id,
         source_ref=old.source_ref,
         meaning=meaning,
-        replaces=old.pk,
+        replaces=tuple(lesson.pk for lesson in replaced),
     )

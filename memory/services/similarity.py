@@ -3,7 +3,7 @@
 The vector alone never decides: "always retry" and "never retry" lie nearer to each other than most paraphrases do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -87,14 +87,14 @@ def semantic_duplicate(
     signature: ClaimSignature,
     account_id: UUID | None,
     space: EmbeddingSpace,
-    skip: UUID | None = None,
+    skip: Collection[UUID] = (),
 ) -> UUID | None:
     """The nearest lesson of the scope, but for `skip`, that says the same already; None if there is none.
 
     `vector` is the text's unit vector in `space`. The lesson's cosine is at least the space's duplicate_similarity.
     """
     near = near_lessons(vector, account_id, space, space.duplicate_similarity)
-    return next((n.lesson for n in near if n.lesson != skip and same_claim(signature, n.claim).same), None)
+    return next((n.lesson for n in near if n.lesson not in skip and same_claim(signature, n.claim).same), None)
 
 
 def matching_tombstone(
@@ -102,30 +102,44 @@ def matching_tombstone(
     signature: ClaimSignature,
     account_id: UUID | None,
     space: EmbeddingSpace,
-    skip_successor: UUID | None = None,
+    skip_successors: Collection[UUID] = (),
 ) -> UUID | None:
     """The nearest tombstone of the scope whose value a text repeats; None if there is none.
 
     Its cosine is at least the space's tombstone_similarity, and it made the same claim, or its signature cannot be
-    read. `skip_successor` is a lesson that replaces rejected ones: their tombstones do not refuse it.
+    read. What `skip_successors` have replaced does not refuse it: their own new wording is near that by nature.
     """
-    skipped = "" if skip_successor is None else "AND successor_lesson IS DISTINCT FROM %s"
     rows = fetch(
         f"""
         SELECT id FROM (
             SELECT id, embedding <=> %s::halfvec AS distance FROM lesson_tombstone
-            WHERE space_id = %s AND {_within(account_id)} {skipped}
+            WHERE space_id = %s AND {_within(account_id)}
+                AND (successor_lesson IS NULL OR successor_lesson <> ALL(%s::uuid[]))
         ) AS buried WHERE distance <= %s ORDER BY distance, id
         """,
         [
             vector_literal(vector.tolist()),
             space.pk,
             *_params(account_id),
-            *([] if skip_successor is None else [skip_successor]),
+            list(skip_successors),
             1 - space.tombstone_similarity,
         ],
     )
     return tombstone.first_conflict([pk for (pk,) in rows], signature)
+
+
+def cosine_of(one: UUID, other: UUID) -> float | None:
+    """Of two lessons, in the active space or else in another that has both; None where no space has."""
+    rows = fetch(
+        """
+        SELECT 1 - (k.embedding <=> m.embedding) FROM lesson_embedding k
+            JOIN lesson_embedding m ON m.space_id = k.space_id AND m.lesson_id = %s
+            JOIN embedding_space s ON s.id = k.space_id
+        WHERE k.lesson_id = %s ORDER BY s.is_active DESC LIMIT 1
+        """,
+        [one, other],
+    )
+    return min(1.0, float(rows[0][0])) if rows else None
 
 
 def near_tombstones(space: EmbeddingSpace, after: UUID, limit: int) -> list[tuple[UUID, list[UUID]]]:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import Q
+
 from memory.errors import Conflict
 from memory.models import Adjudication, Contradiction, Lesson, LessonStanding
 from memory.models.vocabulary import LessonState, TrustEventKind
@@ -23,6 +25,15 @@ def lessons_of(subject: UUID) -> list[UUID]:
     pair = Contradiction.objects.filter(pk=subject).values_list("first", "second").first()
     ids = pair or (subject,)
     return list(Lesson.objects.filter(pk__in=ids).order_by("pk").values_list("pk", flat=True))
+
+
+def latest_about(subject: UUID) -> Adjudication | None:
+    """The latest decision about a subject, or about what contradicts it: either may have changed the other."""
+    lessons = lessons_of(subject)
+    either = Q(first__in=lessons) | Q(second__in=lessons)
+    pairs = Contradiction.objects.filter(either).values("pk")
+    made = Adjudication.objects.filter(Q(subject__in=[subject, *lessons]) | Q(subject__in=pairs))
+    return made.order_by("-created_at", "-id").first()
 
 
 def take(lessons: Iterable[UUID]) -> Snapshot:
@@ -56,7 +67,7 @@ def put_back(made: Adjudication, person: Person) -> None:
         if pk in before:
             _restore(lesson, before[pk])
         else:
-            _withdraw(lesson, made.subject)
+            _withdraw(lesson)
         if before.get(pk) != after[pk]:
             evidence = {"undone": str(made.pk), "verdict": made.verdict}
             journal(lesson.pk, TrustEventKind.UNDONE, evidence, person.actor)
@@ -71,8 +82,10 @@ def _restore(lesson: Lesson, was: dict[str, Any]) -> None:
     LessonStanding.objects.filter(pk=lesson.pk).update(**{key: was[key] for key in OF_STANDING})
 
 
-def _withdraw(lesson: Lesson, replaced: UUID) -> None:
+def _withdraw(lesson: Lesson) -> None:
+    """Takes a wording out of service; the one that it had replaced, or the first of two, takes its place again."""
+    assert lesson.supersedes is not None, "a decision makes no lesson but in the place of another"
     move(lesson.pk, LessonState(lesson.state), LessonState.SUPERSEDED)
-    bury_as(lesson, LessonState.SUPERSEDED, replaced)
-    tombstone.inherit(lesson.pk, replaced)
+    bury_as(lesson, LessonState.SUPERSEDED, lesson.supersedes)
+    tombstone.inherit(lesson.pk, lesson.supersedes)
     questions.withdraw_about([lesson.pk])

@@ -61,7 +61,7 @@ class TestDuplicates:
 
     def test_the_lesson_that_is_replaced_does_not(self, lesson, space, asked) -> None:
         old = place(lesson(AGAIN), space, 0.95)
-        assert semantic_duplicate(asked(), signature(RETRY), None, space, skip=old.pk) is None
+        assert semantic_duplicate(asked(), signature(RETRY), None, space, skip=[old.pk]) is None
 
     def test_the_nearest_of_several_is_told(self, lesson, space, asked) -> None:
         place(lesson(AGAIN), space, 0.94)
@@ -113,8 +113,8 @@ class TestTombstones:
         successor = lesson("Prefer a queue to waiting in a loop of `sleep()` calls.")
         buried = bury(place(lesson(AGAIN), space, 0.95), TombstoneReason.SUPERSEDED, successor.pk)
         assert matching_tombstone(asked(), signature(RETRY), None, space) == buried.pk
-        assert matching_tombstone(asked(), signature(RETRY), None, space, skip_successor=successor.pk) is None
-        assert matching_tombstone(asked(), signature(RETRY), None, space, skip_successor=buried.pk) == buried.pk
+        assert matching_tombstone(asked(), signature(RETRY), None, space, skip_successors=[successor.pk]) is None
+        assert matching_tombstone(asked(), signature(RETRY), None, space, skip_successors=[buried.pk]) == buried.pk
 
     def test_another_scopes_tombstone_refuses_nothing(self, lesson, space, asked, account, rival_account) -> None:
         buried = bury(place(lesson(AGAIN, account_id=account.pk), space, 0.95))

@@ -58,8 +58,9 @@ def _with_wordings(ids: Collection[UUID]) -> list[UUID]:
     rows = fetch(
         """
         WITH RECURSIVE wording(id, made_from) AS (
-            SELECT id, supersedes FROM lesson WHERE supersedes IS NOT NULL
-            UNION ALL SELECT lesson, (payload -> 'row' ->> 'supersedes')::uuid FROM prune_archive WHERE kind = 'lesson'
+            SELECT id, unnest(ARRAY[supersedes, also_supersedes]) FROM lesson WHERE supersedes IS NOT NULL
+            UNION ALL SELECT lesson, (payload -> 'row' ->> of)::uuid FROM prune_archive
+                CROSS JOIN unnest(ARRAY['supersedes', 'also_supersedes']) AS of WHERE kind = 'lesson'
         ), family(id) AS (
             SELECT unnest(%s::uuid[])
             UNION SELECT w.id FROM wording w JOIN family ON w.made_from = family.id

@@ -7,6 +7,8 @@ from uuid import UUID
 from memory.models.sql import execute, fetch
 
 AT_ONCE = 500  # ids in one question to an index of arrays
+# Under which names a journal's evidence tells of another lesson.
+NAMES = ("lesson", "keeper", "successor", "supersedes", "also_supersedes")
 
 
 def hold(table: str, ids: Collection[UUID]) -> None:
@@ -56,11 +58,10 @@ def scrub_names(counts: Counter[str], lessons: Collection[UUID]) -> None:
     ids = [str(lesson) for lesson in lessons]
     counts["trust_event (names)"] += execute(
         """
-        UPDATE trust_event SET evidence = evidence - '{lesson,keeper,successor,supersedes}'::text[]
-        WHERE ARRAY[evidence ->> 'lesson', evidence ->> 'keeper', evidence ->> 'successor', evidence ->> 'supersedes']
-            && %s::text[]
+        UPDATE trust_event SET evidence = evidence - %s::text[]
+        WHERE ARRAY(SELECT evidence ->> name FROM unnest(%s::text[]) AS name) && %s::text[]
         """,
-        [ids],
+        [list(NAMES), list(NAMES), ids],
     )
 
 
