@@ -1,25 +1,28 @@
-"""Holding the question that a person is shown."""
+"""Who has the question on a page. Looking takes nothing: the page's script asks to hold what it shows."""
 
-from collections.abc import Iterable
+from typing import Any
 
-from memory.errors import Conflict, Forbidden
+from django.utils import timezone
+
 from memory.models import ReviewItem
-from memory.services import review_queue
 from memory.services.authority import Person
+from memory.services.bulk_decisions import holder_of
+from memory.services.questions import UNRESOLVED
 
 
-def first_free(items: Iterable[ReviewItem], person: Person, *, named: bool) -> ReviewItem | None:
-    """The first of these that the person can hold, held for ten minutes; None if others hold them all.
+def holding(item: ReviewItem | None, person: Person, *, may: bool, here: str) -> dict[str, Any]:
+    """What parts/hold.html shows: somebody else who is at the question, or that it can be held.
 
-    One that the address names is shown all the same, whoever holds it; who may not decide is shown the first.
+    `may` is whether the person may answer it, `here` where they go on after taking it over.
     """
-    for item in items:
-        try:
-            review_queue.claim(item.pk, person)
-        except Conflict:
-            if not named:
-                continue
-        except Forbidden:
-            pass
-        return item
-    return None
+    waits = item is not None and item.status in UNRESOLVED
+    holder = holder_of(item, person.user_id) if item is not None and waits else ""
+    until = item.claim_expires_at if item is not None and waits else None
+    return {
+        "holder": holder,
+        "until": until,
+        "mine": bool(until and not holder and until > timezone.now()),
+        "may_hold": may and waits,
+        "why_not": f"{holder} is reviewing this. Take it over to decide." if holder else "",
+        "here": here,
+    }

@@ -29,7 +29,7 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "merged or pruned": ("merged", "merge", "pruned"),
     "excused": ("exempted", "exempt_row"),
     "judged": ("judge_outcome",),
-    "contradiction": ("keep_first", "keep_second", "keep_both", "not_a_contradiction"),
+    "contradiction": ("keep_first", "keep_second", "keep_both", "merge_both", "not_a_contradiction"),
     "undone": ("undone", "undo"),
     "preference": ("apply", "rollback"),
     "erased": ("erased",),

@@ -86,6 +86,13 @@ def free(accounts: Sequence[UUID] | None, user: int) -> QuerySet[ReviewItem]:
     return queue(accounts).filter(Q(claimed_by__isnull=True) | Q(claimed_by=user) | Q(claim_expires_at__lte=Now()))
 
 
+def of_one_set(items: QuerySet[ReviewItem], pair: UUID) -> QuerySet[ReviewItem]:
+    """Those about a side of this pair: who decides within a set goes on within it."""
+    sides = Contradiction.objects.filter(pk=pair).values_list("first", "second").first() or ()
+    either = Q(first__in=sides) | Q(second__in=sides)
+    return items.filter(subject__in=Contradiction.objects.filter(either, verdict__isnull=True).values("pk"))
+
+
 def open_item(pair: UUID) -> ReviewItem | None:
     """The unresolved question about a pair."""
     items = ReviewItem.objects.filter(kind=ReviewKind.CONTRADICTION.value, subject=pair, status__in=UNRESOLVED)
@@ -147,18 +154,21 @@ def together(pair: Contradiction, accounts: Sequence[UUID] | None) -> list[Inter
 
 
 def members(pair: Contradiction) -> list[Member]:
-    """The set that the pair belongs to: lessons that open pairs connect. Empty where it is the pair alone."""
+    """The set that the pair belongs to: live lessons that open pairs connect. Empty where it is the pair alone."""
     rows = fetch(
         """
         WITH RECURSIVE reached(id) AS (
             SELECT unnest(ARRAY[%(first)s, %(second)s]::uuid[])
             UNION
-            SELECT CASE WHEN c.first = r.id THEN c.second ELSE c.first END FROM reached r
+            SELECT l.id FROM reached r
                 JOIN contradiction c ON (c.first = r.id OR c.second = r.id) AND c.verdict IS NULL
-        )
-        SELECT r.id, array_agg(c.id) FROM (SELECT id FROM reached LIMIT %(set)s) r
-            JOIN contradiction c ON (c.first = r.id OR c.second = r.id) AND c.verdict IS NULL
-        GROUP BY r.id
+                JOIN lesson l ON l.id = CASE WHEN c.first = r.id THEN c.second ELSE c.first END
+                    AND l.state IN ('candidate', 'active', 'quarantined')
+        ), few AS (SELECT id FROM reached LIMIT %(set)s)
+        SELECT one.id, array_agg(c.id) FROM few one
+            JOIN contradiction c ON (c.first = one.id OR c.second = one.id) AND c.verdict IS NULL
+            JOIN few other ON other.id = CASE WHEN c.first = one.id THEN c.second ELSE c.first END
+        GROUP BY one.id
         """,
         {"first": pair.first, "second": pair.second, "set": SET},
     )
@@ -173,10 +183,11 @@ def earlier(a: Side, b: Side) -> Earlier | None:
     rows = fetch(
         """
         WITH RECURSIVE past(side, id, before, step) AS (
-            SELECT s.side, l.id, l.supersedes, 0 FROM (VALUES ('A', %(a)s::uuid), ('B', %(b)s::uuid)) AS s(side, id)
-                JOIN lesson l ON l.id = s.id
+            SELECT s.side, l.id, ARRAY[l.supersedes, l.also_supersedes], 0
+            FROM (VALUES ('A', %(a)s::uuid), ('B', %(b)s::uuid)) AS s(side, id) JOIN lesson l ON l.id = s.id
             UNION ALL
-            SELECT p.side, l.id, l.supersedes, p.step + 1 FROM past p JOIN lesson l ON l.id = p.before
+            SELECT p.side, l.id, ARRAY[l.supersedes, l.also_supersedes], p.step + 1
+            FROM past p JOIN lesson l ON l.id = ANY(p.before)
             WHERE p.step < %(back)s
         )
         SELECT c.id, x.side, x.id, y.id FROM past x JOIN past y ON x.side < y.side AND x.step + y.step > 0
@@ -202,3 +213,9 @@ def decision(pair: UUID) -> Adjudication | None:
     """The decision about a pair that stands."""
     made = Adjudication.objects.filter(subject=pair, adjudication__isnull=True, reverts__isnull=True)
     return made.select_related("reviewer").order_by("-created_at", "-id").first()
+
+
+def successors(decision: Adjudication | None) -> list[Lesson]:
+    """The lessons that a verdict made: one in the place of both, or new wordings of either."""
+    made = decision.before.get("successors", []) if decision else []
+    return list(Lesson.objects.filter(pk__in=made).order_by("pk")) if made else []

@@ -12,23 +12,24 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memory.errors import NotFound
 from memory.models import Contradiction, ReviewItem
-from memory.models.vocabulary import Role, Verdict
+from memory.models.vocabulary import ReviewKind, Role, Verdict
 from memory.services import review_queue
+from memory.services.adjudication import version_of
+from memory.services.rejection import LIVE
 from review.access import page, person_of, visible
 from review.charts import Estimate, forest, forest_table, overlap_bar, overlap_table
 from review.diff import word_diff
-from review.holding import first_free
+from review.holding import holding
 from review.queries import contradictions as queries
 from review.queries.lesson import comments
-from review.queries.outcomes import versions
 from review.words import VERDICTS
 
-FEW = 5  # questions that are reached for before the page says that others hold them
 #: What can be decided, with the action of its key. The keys follow what stands on the left and right.
 CHOICES = (
     (Verdict.KEEP_FIRST, "first"),
     (Verdict.KEEP_SECOND, "second"),
     (Verdict.KEEP_BOTH, "both"),
+    (Verdict.MERGE_BOTH, "merge"),
     (Verdict.NOT_A_CONTRADICTION, "none"),
 )
 
@@ -36,9 +37,8 @@ CHOICES = (
 @require_GET
 @page()
 def queue(request: HttpRequest) -> HttpResponse:
-    """The most urgent open pair, held for who may decide it."""
-    person = person_of(request)
-    item = _next(request)
+    """The most urgent open pair that nobody else is at; after a decision one of the same set, if there is one."""
+    person, item = person_of(request), _next(request)
     if item is not None:
         pair = Contradiction.objects.filter(pk=item.subject).first()
         if pair is not None:
@@ -49,14 +49,22 @@ def queue(request: HttpRequest) -> HttpResponse:
 
 
 def _next(request: HttpRequest) -> ReviewItem | None:
-    """The question that the address names, or the most urgent one after what was skipped."""
-    person, named, skipped = person_of(request), request.GET.get("item"), _skipped(request)
-    if named:
-        items = list(ReviewItem.objects.filter(visible(request), pk=named, kind="contradiction"))
-    else:
-        items = list(queries.free(person.accounts(), person.user_id).exclude(pk__in=skipped)[:FEW])
-        items = items or list(queries.free(person.accounts(), person.user_id)[:FEW])
-    return first_free(items, person, named=bool(named))
+    """The question that the address names, or the most urgent one before what was skipped."""
+    if named := request.GET.get("item"):
+        return ReviewItem.objects.filter(visible(request), pk=named, kind=ReviewKind.CONTRADICTION.value).first()
+    person, after = person_of(request), _uuid(request.GET.get("after"))
+    free = queries.free(person.accounts(), person.user_id)
+    fresh = free.exclude(pk__in=_skipped(request))
+    same = queries.of_one_set(fresh, after).first() if after else None
+    return same or fresh.first() or free.first()
+
+
+def _uuid(value: str | None) -> UUID | None:
+    """An id in an address; what is malformed names nothing."""
+    try:
+        return UUID(value) if value else None
+    except ValueError:
+        return None
 
 
 def _skipped(request: HttpRequest) -> list[str]:
@@ -67,7 +75,7 @@ def _skipped(request: HttpRequest) -> list[str]:
 @require_POST
 @page(Role.REVIEWER)
 def skip(request: HttpRequest, item_id: UUID) -> HttpResponse:
-    """Puts a pair behind the others for this login, and lets it go."""
+    """Puts a pair behind the others for this login, and lets it go if the person had it."""
     review_queue.release(item_id, person_of(request))
     request.session["contradictions_skipped"] = [*_skipped(request), str(item_id)][-200:]
     messages.info(request, "Skipped. It comes again after the others.")
@@ -88,15 +96,21 @@ def _pair(request: HttpRequest, pair: Contradiction, offered: ReviewItem | None)
     person, item, sides = person_of(request), queries.open_item(pair.pk), queries.sides(pair)
     here = reverse("review:contradiction", args=[pair.pk])
     may = person.may(Role.REVIEWER, pair.account_id)
+    hold = holding(item, person, may=may, here=f"{reverse('review:contradictions')}?item={item.pk}" if item else here)
+    decision = queries.decision(pair.pk) if pair.verdict else None
     context: dict[str, Any] = {
         "pair": pair,
         "item": item,
         "offered": offered is not None,
         "sides": sides,
         "here": here,
-        "may_decide": may,
-        "why_not": "" if may else "Deciding needs the role reviewer. A maintainer of the account can give it.",
-        "decision": queries.decision(pair.pk) if pair.verdict else None,
+        "hold": hold,
+        "may_decide": may and not hold["holder"],
+        "why_not": hold["why_not"]
+        if may
+        else "Deciding needs the role reviewer. A maintainer of the account can give it.",
+        "decision": decision,
+        "successors": queries.successors(decision),
         "verdict_words": VERDICTS[Verdict(pair.verdict)] if pair.verdict else None,
         "comments": comments(pair.pk),
     }
@@ -112,31 +126,24 @@ def _pair(request: HttpRequest, pair: Contradiction, offered: ReviewItem | None)
         "members": [] if pair.verdict else queries.members(pair),
         "earlier": earlier,
         "reworded": word_diff(earlier.before.text, (a if earlier.side == "A" else b).lesson.text) if earlier else [],
-        "choices": [] if pair.verdict or not _live(sides) else _choices(pair, a, item, offered),
+        "choices": [] if pair.verdict or not _live(sides) else _choices(pair, item, offered),
     }
 
 
 def _live(sides: list[queries.Side]) -> bool:
     """Whether both may still be handed out one day: of a pair with one out of service nothing is to be decided."""
-    return all(side.lesson.state in ("candidate", "active", "quarantined") for side in sides)
+    return all(side.lesson.state in LIVE for side in sides)
 
 
-def _choices(
-    pair: Contradiction, a: queries.Side, item: ReviewItem | None, offered: ReviewItem | None
-) -> list[dict[str, Any]]:
-    onward = reverse("review:contradictions") if offered else reverse("review:contradiction", args=[pair.pk])
-    seen = versions([pair.pk, a.lesson.pk])
+def _choices(pair: Contradiction, item: ReviewItem | None, offered: ReviewItem | None) -> list[dict[str, Any]]:
+    onward = f"{reverse('review:contradictions')}?after={pair.pk}"
     asked = {
         "subject": pair.pk,
         "item": item.pk if item else "",
-        "expected_version": item.version if item else seen[pair.pk],
-        "next": onward,
+        "expected_version": item.version if item else version_of(pair.pk),
+        "next": onward if offered else reverse("review:contradiction", args=[pair.pk]),
     }
-    rows = [_choice(verdict, action, asked) for verdict, action in CHOICES]
-    wording = {"subject": a.lesson.pk, "expected_version": seen[a.lesson.pk], "next": onward}
-    merge = _choice(Verdict.EDIT, "merge", wording)
-    merge |= {"label": "Merge", "consequence": "The wording that you write takes the place of A. Then decide about B."}
-    return [*rows[:3], merge, rows[3]]
+    return [_choice(verdict, action, asked) for verdict, action in CHOICES]
 
 
 def _choice(verdict: Verdict, action: str, asked: dict[str, Any]) -> dict[str, Any]:

@@ -12,15 +12,21 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from memory.errors import Conflict, Invalid
-from memory.models import Adjudication, Lesson
+from memory.models import Adjudication, Contradiction, Lesson
 from memory.models.vocabulary import REASONED_VERDICTS, Verdict
 from memory.rules.reasons import reasons_for
 from memory.services import adjudication, lesson_verdicts
 from memory.services.adjudication import Decision, Stale
+from memory.services.rejection import LIVE
 from review.access import page, person_of, visible
+from review.queries.wordings import FIELDS as WORDINGS
+from review.queries.wordings import wordings
 from review.words import VERDICTS
 
-FIELDS = ("text", "usage", "signal", "keeper")  # what a verdict may carry beside its reason
+FIELDS = (*WORDINGS, "usage", "signal", "keeper")  # what a verdict may carry beside its reason
+
+
+KEPT = ("item", "subject", "expected_version", "next", *FIELDS)  # what the form of a decision sends along unseen
 
 
 def here_or(request: HttpRequest, url: str | None, otherwise: str) -> str:
@@ -40,18 +46,24 @@ def ask(request: HttpRequest, verdict: str) -> HttpResponse:
 def _form(
     request: HttpRequest, verdict: Verdict, given: QueryDict, refusal: Invalid | None = None, status: int = 200
 ) -> HttpResponse:
-    words = VERDICTS[verdict]
-    lesson = Lesson.objects.filter(visible(request), pk=_uuid(given.get("subject"), "subject")).first()
+    words, subject = VERDICTS[verdict], _uuid(given.get("subject"), "subject")
+    lesson = Lesson.objects.filter(visible(request), pk=subject).first()
+    typed = {name: given.get(name, "") for name in WORDINGS}
+    texts = wordings(verdict, subject, visible(request), typed)
+    fields = {each.name for each in texts}
     context = {
         "verdict": verdict.value,
         "words": words,
         "reasons": [(f"reason_{n}", code, text) for n, (code, text) in enumerate(reasons_for(verdict.value), start=1)],
         "needed": verdict.value in REASONED_VERDICTS or verdict == Verdict.EXEMPT_ROW,
-        "given": {key: given.get(key, "") for key in ("item", "subject", "expected_version", "next", "note", *FIELDS)},
+        "texts": [(each, refusal.errors.get(each.name, []) if refusal else []) for each in texts],
+        "note": given.get("note", ""),
+        "next": given.get("next", ""),
+        "kept": {key: given.get(key, "") for key in KEPT if key not in fields},
         "chosen": given.get("reason_code", ""),
         "lesson": lesson,
         "effect": _effect(lesson, given) if verdict == Verdict.EXEMPT_ROW else None,
-        "errors": refusal.errors if refusal else {},
+        "errors": {name: said for name, said in refusal.errors.items() if name not in fields} if refusal else {},
     }
     return render(request, "review/ask.html", context, status=status)
 
@@ -113,6 +125,8 @@ def _uuid(value: str | None, field: str) -> UUID:
 
 
 def _subject_url(made: Adjudication) -> str:
+    if Contradiction.objects.filter(pk=made.subject).exists():
+        return reverse("review:contradiction", args=[made.subject])
     if Lesson.objects.filter(pk=made.subject).exists():
         return reverse("review:lesson", args=[made.subject])
     return reverse("review:dashboard")
@@ -122,21 +136,35 @@ def _conflict(request: HttpRequest, verdict: Verdict, late: Stale) -> HttpRespon
     """What happened meanwhile, what the person was about to do, and both ways on."""
     sent = request.POST
     subject = _uuid(sent.get("subject"), "subject")
-    keep = {key: sent[key] for key in ("item", "subject", "next", "note", *FIELDS) if sent.get(key)}
+    keep = {key: sent[key] for key in ("subject", "next", "note", *FIELDS) if sent.get(key)}
     keep["expected_version"] = str(adjudication.version_of(subject))
-    keep.pop("item", None)
     context: dict[str, Any] = {
         "refusal": late,
         "by": late.by,
         "mine": VERDICTS[verdict],
         "note": sent.get("note", ""),
-        "text": sent.get("text", ""),
+        "texts": [sent[name] for name in WORDINGS if sent.get(name)],
         "again": f"{reverse('review:ask', args=[verdict.value])}?{urlencode(keep)}",
         "subject": subject,
-        "lesson": Lesson.objects.filter(visible(request), pk=subject).first(),
+        **_as_it_is(request, subject, late.by),
         "next": here_or(request, sent.get("next"), reverse("review:dashboard")),
     }
     return render(request, "review/conflict.html", context, status=409)
+
+
+def _as_it_is(request: HttpRequest, subject: UUID, by: Adjudication | None) -> dict[str, Any]:
+    """What the decision was about, as it stands now: a lesson, both sides of a pair, or neither where it is work."""
+    pair = Contradiction.objects.filter(visible(request), pk=subject).first()
+    names = {pair.first: "A", pair.second: "B"} if pair else {subject: ""}
+    lessons = Lesson.objects.filter(visible(request), pk__in=names).select_related("lessonstanding")
+    sides = sorted(((names[lesson.pk], lesson) for lesson in lessons), key=lambda side: side[0])
+    live = all(lesson.state in LIVE for _, lesson in sides)
+    return {
+        "sides": sides,
+        "pair": pair,
+        "about": names.get(by.subject, "") if by else "",
+        "settled": pair is not None and (pair.verdict is not None or len(sides) < 2 or not live),
+    }
 
 
 @require_POST

@@ -25,6 +25,7 @@ from review.charts.intervals import Estimate, forest, forest_table
 from review.charts.odds import OddsRow, odds_line, odds_table
 from review.charts.timeline import timeline, timeline_table
 from review.queries import lesson as queries
+from review.queries.card import successor
 from review.words import VERDICTS
 
 PAGE_SIZE = 50
@@ -89,6 +90,7 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "item": item,
         "holder": held_by_another(item, person_of(request)),
         "live": lesson.state in LIVE,
+        "successor": None if lesson.state in LIVE else successor(lesson.pk),
         "served": queries.served(lesson.pk),
         "evidence": evidence,
         "description": describe_evidence(evidence),

@@ -19,20 +19,19 @@ from memory.services import judging
 from memory.services.adjudication import version_of
 from memory.services.authority import Person
 from review.access import own, page, person_of
-from review.holding import first_free
+from review.holding import holding
 from review.queries import interactions as lists
 from review.queries import outcomes as queries
 from review.queries.lesson import comments
 from review.views.deciding import here_or
 
 FOLD_TASK, FOLD_ANSWER = 1200, 3000  # characters that are shown at once; the rest unfolds
-FEW = 5  # questions that are reached for before the page says that others hold them
 
 
 @require_GET
 @page()
 def queue(request: HttpRequest) -> HttpResponse:
-    """The next piece of work worth judging, held for who may judge it; after a verdict also what others said."""
+    """The next piece of work worth judging that nobody else is at; after a verdict also what others said of that."""
     person = person_of(request)
     item = _next(request, person)
     context: dict[str, Any] = {"after": _after(request, person), "waiting": queries.queue(person).count()}
@@ -42,11 +41,10 @@ def queue(request: HttpRequest) -> HttpResponse:
 
 
 def _next(request: HttpRequest, person: Person) -> ReviewItem | None:
-    """The question that the address names, or the most valuable one; held for ten minutes by who may answer it."""
-    named = request.GET.get("item")
-    mine = ReviewItem.objects.filter(own(request), kind__in=judging.KINDS)
-    items = list(mine.filter(pk=named)) if named else list(queries.free(person)[:FEW])
-    return first_free(items, person, named=bool(named))
+    """The question that the address names, or the most valuable one."""
+    if named := request.GET.get("item"):
+        return ReviewItem.objects.filter(own(request), pk=named, kind__in=judging.KINDS).first()
+    return queries.free(person).first()
 
 
 def _empty(request: HttpRequest, person: Person) -> dict[str, Any]:
@@ -82,6 +80,7 @@ def _work(request: HttpRequest, interaction_id: UUID, offered: ReviewItem | None
     onward = f"{reverse('review:outcomes')}?judged={interaction_id}" if offered else here
     shown = queries.show(interaction)
     may = person.may(Role.JUDGE, interaction.account_id)
+    hold = holding(item, person, may=may, here=f"{reverse('review:outcomes')}?item={item.pk}" if item else here)
     said, retained_days = comments(interaction_id), conf.current().retain_texts_days
     return {
         "shown": shown,
@@ -97,9 +96,10 @@ def _work(request: HttpRequest, interaction_id: UUID, offered: ReviewItem | None
             "next": onward,
         },
         "here": f"{reverse('review:outcomes')}?item={offered.pk}" if offered else here,
-        "may_judge": may,
+        "hold": hold,
+        "may_judge": may and not hold["holder"],
         "may_excuse": person.may(Role.REVIEWER, interaction.account_id),
-        "why_not": "" if may else "Judging needs the role judge. A maintainer of the account can give it.",
+        "why_not": hold["why_not"] if may else "Judging needs the role judge. A maintainer of the account can give it.",
         "comments": said,
         "flagged": any(comment.text.startswith(judging.PRIVATE) for comment in said),
         "retained_days": retained_days,

@@ -1,5 +1,7 @@
 """Deciding about lessons that may contradict each other, in the browser."""
 
+import html
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +12,9 @@ from django.urls import reverse
 from memory.models import Adjudication, Contradiction, EmbeddingSpace, Lesson, ReviewItem
 from memory.models.vocabulary import Verdict
 from memory.services import contradiction, rejection
-from memory.services.adjudication import decide, version_of
+from memory.services.adjudication import decide
 from memory.services.credit import sweep
+from tests.review.script import claim
 from tests.services.near import place, state_of
 from tests.services.people import decision, member
 from tests.services.play import make_callers, say, serve
@@ -20,6 +23,7 @@ pytestmark = pytest.mark.django_db
 
 ALWAYS = "Always retry `fetch()` when it fails with a timeout."
 NEVER = "Never retry `fetch()` when it fails with a timeout."
+ONE = "Retry `fetch()` after a timeout only where the call is idempotent."
 QUEUE = "/review/contradictions/"
 
 
@@ -38,6 +42,17 @@ def page(client: Client, url: str) -> str:
     answer = client.get(url)
     assert answer.status_code == 200, answer
     return answer.content.decode()
+
+
+def text_of(lesson: Any) -> str:
+    return str(Lesson.objects.get(pk=lesson).text)
+
+
+def form(shown: str, verdict: str) -> str:
+    """Where the page asks how a verdict is meant."""
+    found = re.search(rf'href="({reverse("review:ask", args=[verdict])}[^"]+)"', shown)
+    assert found is not None, verdict
+    return html.unescape(found[1])
 
 
 def at(pair: Contradiction) -> str:
@@ -97,8 +112,28 @@ class TestThePair:
         login("reviewer")
         shown = page(client, QUEUE)
         assert "Part of a set of 3" in shown
-        other = Contradiction.objects.exclude(pk=ReviewItem.objects.exclude(claimed_by=None).get().subject).get()
+        offered = ReviewItem.objects.get(pk=claim(client, shown))
+        other = Contradiction.objects.exclude(pk=offered.subject).get()
         assert at(other) in shown
+
+    def test_after_a_verdict_within_a_set_the_rest_of_it_comes_before_more_urgent_pairs(
+        self, client, login, opposites, pair, lesson, space
+    ) -> None:
+        place(lesson("Do not retry `fetch()` when it fails with a timeout."), space, 0.95)
+        for text in ("Always close `fetch()` after a read.", "Never close `fetch()` after a read."):
+            place(lesson(text), space, 0.95, axis=1)
+        contradiction.detect()
+        ReviewItem.objects.exclude(subject=pair.pk).filter(
+            subject__in=Contradiction.objects.filter(first__in=Lesson.objects.filter(text__contains="close")).values(
+                "pk"
+            )
+        ).update(priority=0.9)
+        login("reviewer")
+        onward = f"{QUEUE}?after={pair.pk}"
+        assert settle(client, pair, "not_a_contradiction", "detector", next=onward).url == onward
+        assert "close" not in page(client, onward).split("Work that was handed both")[0]
+        assert "close" in page(client, QUEUE)
+        assert client.get(f"{QUEUE}?after=nonsense").status_code == 200
 
     def test_hostile_text_is_escaped(self, client, login, pair) -> None:
         Lesson.objects.filter(pk=pair.first).update(text="<script>alert(1)</script> \u202eאבג 😀 " + "x" * 1900)
@@ -161,6 +196,21 @@ class TestDeciding:
         assert "kim" in late.content.decode()
         assert (state_of(pair.first), state_of(pair.second)) == ("active", "rejected")
 
+    @pytest.mark.parametrize("verdict", [Verdict.REJECT, Verdict.QUARANTINE])
+    def test_what_a_colleague_decided_about_one_of_the_two_is_told(self, client, login, pair, account, verdict) -> None:
+        item = ReviewItem.objects.get()
+        kim = member(account, "reviewer", "kim")
+        decide(decision(kim, verdict, pair.second, reason_code="outdated"))
+        login("reviewer", "ana")
+        late = settle(client, pair, "merge_both", "", expected_version=item.version, text=ONE)
+        shown = late.content.decode()
+        assert late.status_code == 409
+        assert f"<strong>kim</strong> decided “{verdict.label}” about B" in shown
+        assert ONE in shown
+        assert at(pair) in shown
+        assert ("Merge all the same" in shown) == (verdict == Verdict.QUARANTINE)
+        assert not Lesson.objects.filter(text=ONE).exists()
+
     def test_a_verdict_can_be_undone_and_is_asked_again(self, client, login, pair) -> None:
         login("reviewer")
         settle(client, pair, "keep_first", "newer")
@@ -168,11 +218,43 @@ class TestDeciding:
         assert state_of(pair.second) == "active"
         assert "Do these contradict each other?" in page(client, QUEUE)
 
-    def test_a_merge_begins_with_the_wording_of_a(self, client, login, pair) -> None:
+    def test_a_merge_begins_with_both_wordings_and_ends_with_one_lesson(self, client, login, pair) -> None:
         login("reviewer")
+        asked = page(client, form(page(client, QUEUE), "merge_both"))
+        assert f"{text_of(pair.first)}\n{text_of(pair.second)}</textarea>" in asked.replace("&#x27;", "'")
+        assert "reason_code" not in asked
+        answer = settle(client, pair, "merge_both", "", text=ONE)
+        assert answer.status_code in (302, 303)
+        made = Lesson.objects.get(text=ONE)
         shown = page(client, at(pair))
-        address = reverse("review:ask", args=["edit"])
-        assert f"{address}?subject={pair.first}&amp;expected_version={version_of(pair.first)}" in shown
+        assert reverse("review:lesson", args=[made.pk]) in shown
+        assert "took the place of both" in shown
+        history = page(client, reverse("review:lesson", args=[made.pk]))
+        for side in (pair.first, pair.second):
+            assert reverse("review:lesson", args=[side]) in history
+            assert reverse("review:lesson", args=[made.pk]) in page(client, reverse("review:lesson", args=[side]))
+
+    def test_a_refused_wording_keeps_what_was_typed(self, client, login, pair) -> None:
+        login("reviewer")
+        typed = "Write to joe.doe@corp.example.com before a retry."
+        refused = settle(client, pair, "merge_both", "", text=typed, note="as agreed")
+        assert refused.status_code == 422
+        assert all(words in refused.content.decode() for words in (typed, "as agreed", "something private"))
+        refused = settle(client, pair, "keep_both", "", second_text=typed, first_text="For reads, retry `fetch()`.")
+        assert refused.status_code == 422
+        assert all(words in refused.content.decode() for words in (typed, "For reads, retry", "something private"))
+        assert (state_of(pair.first), state_of(pair.second)) == ("active", "active")
+
+    def test_both_stay_each_with_the_scope_that_was_written_down(self, client, login, pair) -> None:
+        login("reviewer")
+        asked = page(client, form(page(client, QUEUE), "keep_both"))
+        assert f">{text_of(pair.first)}</textarea>" in asked
+        assert f">{text_of(pair.second)}</textarea>" in asked
+        scoped = f"For reads, {text_of(pair.first)}"
+        settle(client, pair, "keep_both", "", first_text=scoped, second_text=text_of(pair.second))
+        assert (state_of(pair.first), state_of(pair.second)) == ("superseded", "active")
+        assert Lesson.objects.get(supersedes=pair.first).text == scoped
+        assert "took the place of A" in page(client, at(pair))
 
     def test_with_one_side_out_of_service_nothing_is_to_be_decided(self, client, login, pair) -> None:
         who = login("reviewer")
@@ -189,18 +271,22 @@ class TestTheQueue:
         contradiction.detect()
         login("reviewer")
         first = page(client, QUEUE)
-        item = ReviewItem.objects.exclude(claimed_by=None).get()
+        item = ReviewItem.objects.get(pk=claim(client, first))
         client.post(reverse("review:contradiction_skip", args=[item.pk]))
         second = page(client, QUEUE)
-        assert ("retry" in first) != ("retry" in second)
+        assert ("with a timeout" in first) != ("with a timeout" in second)
         item.refresh_from_db()
         assert (item.status, item.claimed_by) == ("open", None)
 
     def test_two_reviewers_are_not_given_the_same_pair(self, client, login, pair) -> None:
         login("reviewer", "ana")
-        page(client, QUEUE)
+        claim(client, page(client, QUEUE))
         login("reviewer", "kim")
         assert "ana is reviewing what is left" in page(client, QUEUE)
+        named = page(client, f"{QUEUE}?item={ReviewItem.objects.get().pk}")
+        assert "<strong>ana</strong> is reviewing this" in named
+        assert "Take it over to decide" in named
+        assert "data-claim" not in named
 
     def test_without_any_pair_it_says_what_would_be_here(self, client, login) -> None:
         login("reviewer")
@@ -227,7 +313,7 @@ class TestWhoMay:
         login("maintainer", "max", rival_account)
         assert client.get(at(made)).status_code == 404
         for url in (QUEUE, f"{QUEUE}?item={item.pk}"):
-            assert "retry" not in page(client, url)
+            assert "with a timeout" not in page(client, url)
         assert settle(client, made, "keep_first").status_code == 403
 
     def test_nobody_gets_in_without_a_login_or_with_a_malformed_address(self, client, login, pair) -> None:
@@ -240,12 +326,13 @@ def question() -> dict[str, Any]:
     return dict(ReviewItem.objects.values().get())
 
 
-def test_reading_writes_nothing_but_the_hold_on_what_is_offered(client, login, pair) -> None:
+def test_reading_writes_nothing_and_the_script_of_the_page_holds_what_is_offered(client, login, pair) -> None:
     login("reviewer")
     item, row = question(), Contradiction.objects.values().get()
-    page(client, at(pair))
+    for url in (at(pair), QUEUE):
+        page(client, url)
     assert (question(), Contradiction.objects.values().get()) == (item, row)
-    page(client, QUEUE)
+    claim(client, page(client, QUEUE))
     held = question()
     assert {key for key in held if held[key] != item[key]} == {"claimed_by_id", "claim_expires_at"}
 

@@ -22,6 +22,7 @@ from memory.rules.information import judged_blind
 from memory.services import judging, review_queue
 from memory.services.adjudication import version_of
 from memory.services.credit import sweep
+from tests.review.script import claim
 from tests.services.people import member
 from tests.services.play import make_callers, make_lessons, say, serve
 
@@ -117,7 +118,9 @@ class TestTheQueue:
         seen = []
         for name in ("jo", "kim"):
             login("judge", name)
-            seen.append({task for task in ("one", "two") if f'<p class="pre">{task}</p>' in page(client, QUEUE)})
+            shown = page(client, QUEUE)
+            claim(client, shown)
+            seen.append({task for task in ("one", "two") if f'<p class="pre">{task}</p>' in shown})
         assert len(seen[0]) == len(seen[1]) == 1
         assert seen[0] != seen[1]
         login("judge", "lee")
@@ -146,7 +149,13 @@ class TestTheQueue:
         item = ReviewItem.objects.get()
         review_queue.claim(item.pk, member(account, "judge", "kim"))
         login("judge", "jo")
-        assert "kim is judging" in page(client, f"{QUEUE}?item={item.pk}")
+        shown = page(client, f"{QUEUE}?item={item.pk}")
+        assert "<strong>kim</strong> is reviewing this" in shown
+        assert "Take it over to decide" in shown
+        assert "data-claim" not in shown
+        taken = {"take_over": "1", "next": f"{QUEUE}?item={item.pk}"}
+        assert client.post(reverse("review:claim", args=[item.pk]), taken).status_code == 302
+        assert "kim" not in page(client, f"{QUEUE}?item={item.pk}")
 
     def test_each_empty_queue_has_its_own_sentence(self, client, login, work) -> None:
         login("judge", "jo")
@@ -382,16 +391,16 @@ def question() -> dict[str, Any]:
     return dict(ReviewItem.objects.values().get())
 
 
-def test_reading_writes_nothing_but_the_hold_on_what_is_offered(client, login, work) -> None:
+def test_reading_writes_nothing_and_the_script_of_the_page_holds_what_is_offered(client, login, work) -> None:
     (one,) = make_lessons(1)
     made = work("one", [one], machine="failed")
     judging.run()
     login("judge")
     before, item = rows_now(), question()
-    for url in (at(made), "/review/interactions/", f"{at(made)}private/"):
+    for url in (at(made), "/review/interactions/", f"{at(made)}private/", QUEUE):
         page(client, url)
     assert (rows_now(), question()) == (before, item)
-    page(client, QUEUE)
+    claim(client, page(client, QUEUE))
     held = question()
     assert rows_now() == before
     assert {key for key in item if item[key] != held[key]} == {"claimed_by_id", "claim_expires_at"}
