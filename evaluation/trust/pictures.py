@@ -36,9 +36,9 @@ _OUTCOME: Final[tuple[tuple[str, Callable[[Summary], Cell]], ...]] = (
 _NOTES: Final = {
     "detection": "Found: harmful lessons with at least so many harmful servings that were ever quarantined. False: "
     "wrong quarantines per 1,000 counted rows of good lessons. Rare and hard: good lessons with 5 to 25 servings on "
-    "tasks that are lost at least 35% of the time. Beside harmful: at least a quarter of their servings were shared with a "
-    "lesson that did harm. Servings until found: the median number of harmful servings, with the never found; never: "
-    "over half are not found.",
+    "tasks that are lost at least 35% of the time. Beside harmful: at least a quarter of their servings were shared "
+    "with a lesson that did harm. Servings until found: the median number of harmful servings, with the never found; "
+    "never: over half are not found.",
     "outcome": "Ended: quarantines that were over by the end of the run, by the policy itself; the median time counts "
     "those that were not. Tested: left out by the coin at least once.",
 }
