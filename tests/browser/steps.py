@@ -1,7 +1,14 @@
 """What happens behind the pages while somebody looks at them."""
 
-from memory.models import Preference, RefinementHistory
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory.models import EmbeddingSpace, Lesson, Preference, PrunePlan, RefinementHistory
+from memory.models.vocabulary import Origin
+from memory.services import pruning
+from memory.services.lesson import NewLesson, store
 from memory.services.preference import Refinement, refine
+from tests.services.near import place
 
 
 def reword(preference: Preference, *texts: str, actor: str = "api_key:abcd1234") -> list[RefinementHistory]:
@@ -17,4 +24,39 @@ def reword(preference: Preference, *texts: str, actor: str = "api_key:abcd1234")
         )
         made.append(refine(preference.account_id, preference.pk, proposal, actor))
     preference.refresh_from_db()
+    return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """A plan of two groups, as it was made."""
+
+    plan: PrunePlan
+    kept: Sequence[Lesson]
+    going: Sequence[Lesson]
+
+    @property
+    def path(self) -> str:
+        return f"/review/prune/{self.plan.digest}/"
+
+
+def planned() -> Planned:
+    """Twice two lessons that say the same; of each two the longer text is kept."""
+    space = EmbeddingSpace.objects.get(is_active=True)
+    kept, going = [], []
+    for axis in (0, 1):
+        kept.append(_lesson(f"Close each `cursor_{axis}` before its connection goes back to the pool."))
+        going.append(_lesson(f"Close `cursor_{axis}` before the connection goes to its pool."))
+        place(kept[-1], space, 0.99, axis)
+        place(going[-1], space, 0.985, axis)
+    plan = pruning.current(None)
+    assert {member["lesson"] for cluster in plan.clusters for member in cluster["members"]} == {
+        str(lesson.pk) for lesson in going
+    }
+    return Planned(plan=plan, kept=kept, going=going)
+
+
+def _lesson(text: str) -> Lesson:
+    made = store(NewLesson(text=text, origin=Origin.IMPORTED, path="test", actor="system")).lesson
+    assert made is not None, text
     return made
