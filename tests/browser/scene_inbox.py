@@ -4,11 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from memory.models import Account, Interaction, Lesson, LessonStanding, ReviewItem
 from memory.models.vocabulary import LessonState, ReviewKind
 from memory.services import quarantine, questions
+from memory.services.authority import Person, person
 from memory.services.questions import Question
 from tests.browser.conftest import Visitor
 from tests.services.play import make_callers, make_lessons, serve
@@ -56,6 +58,11 @@ def _ask(kind: ReviewKind, about: list[tuple[Any, Any]]) -> list[ReviewItem]:
         for place, (subject, account) in enumerate(about)
     )
     return list(ReviewItem.objects.filter(kind=kind.value).order_by("-priority"))
+
+
+def named(name: str) -> Person:
+    """One of the people, as services know them."""
+    return person(get_user_model().objects.get(username=name).pk, name)
 
 
 def words(subject: Any) -> str:

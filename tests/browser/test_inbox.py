@@ -12,7 +12,7 @@ from memory.models import Account, Adjudication, EmbeddingSpace, Lesson, LessonS
 from memory.services import review_priority
 from tests.browser.conftest import Visitor
 from tests.browser.scene import people
-from tests.browser.scene_inbox import new_lessons, on_card, state, words
+from tests.browser.scene_inbox import becomes, new_lessons, on_card, state, words
 from tests.services.play import make_callers, serve
 
 Enter = Callable[..., Visitor]
@@ -69,14 +69,11 @@ class TestTheKeyboardAlone:
         assert ana.page.locator("[data-rows] a.cover").count() == 1
 
 
-def slow(someone: Visitor, path: str) -> None:
-    """The server takes half a second longer for this."""
-
-    def late(route: Route) -> None:
-        someone.page.wait_for_timeout(500)
-        route.continue_()
-
-    someone.page.route(path, late)
+def stall(someone: Visitor, path: str) -> list[Route]:
+    """The server takes its time for this: what is sent waits here until it is let go on."""
+    waiting: list[Route] = []
+    someone.page.route(path, lambda route: waiting.append(route))
+    return waiting
 
 
 class TestImpatience:
@@ -88,9 +85,11 @@ class TestImpatience:
         ana = visitor("ana")
         ana.visit(INBOX)
         ana.press(*key[:-1])
-        slow(ana, "**/review/decide/")
+        waiting = stall(ana, "**/review/decide/")
         for _ in range(10):
             ana.page.keyboard.press(key[-1])
+        becomes(ana, 1, lambda: len(waiting))
+        waiting[0].continue_()
         ana.page.locator(".toast").wait_for()
         ana.settled()
         assert Adjudication.objects.values_list("subject", "verdict").get() == (first.subject, verdict)

@@ -4,16 +4,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from memory.models import Account, Adjudication, EmbeddingSpace, ReviewItem
 from memory.models.vocabulary import Verdict
 from memory.services.adjudication import decide
-from memory.services.authority import Person, person
 from tests.browser.conftest import Visitor
 from tests.browser.scene import people
-from tests.browser.scene_inbox import becomes, holder, new_lessons, on_card, state, words
+from tests.browser.scene_inbox import becomes, holder, named, new_lessons, on_card, state, words
 from tests.services.people import decision
 
 Enter = Callable[..., Visitor]
@@ -26,10 +24,6 @@ def scene(transactional_db: None, space: EmbeddingSpace) -> Account:
     account = Account.objects.create(slug="acme", name="Acme", review_policy="auto")
     people(account)
     return account
-
-
-def named(name: str) -> Person:
-    return person(get_user_model().objects.get(username=name).pk, name)
 
 
 def takes(someone: Visitor, item: ReviewItem, path: str = INBOX) -> None:
