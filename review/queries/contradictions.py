@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from string import ascii_uppercase
 from typing import Final
 from uuid import UUID
 
@@ -54,14 +55,22 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A lesson of a set, and an open pair that it is in."""
+    """A lesson of a set."""
 
+    name: str  # A and B are the pair that is looked at, C and so on the others
     lesson: Lesson
-    pairs: tuple[UUID, ...]
 
     @property
     def standing(self) -> LessonStanding | None:
         return standing_of(self.lesson)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A set of lessons that open pairs connect."""
+
+    members: tuple[Member, ...]
+    others: tuple[tuple[UUID, str], ...]  # its other open pairs, each with the names of its sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,8 +162,8 @@ def together(pair: Contradiction, accounts: Sequence[UUID] | None) -> list[Inter
     return list(Interaction.objects.filter(pk__in=ids).prefetch_related("outcome_set").order_by("-pk")) if ids else []
 
 
-def members(pair: Contradiction) -> list[Member]:
-    """The set that the pair belongs to: live lessons that open pairs connect. Empty where it is the pair alone."""
+def group(pair: Contradiction) -> Group | None:
+    """The set that the pair belongs to: live lessons that open pairs connect. None where it is the pair alone."""
     rows = fetch(
         """
         WITH RECURSIVE reached(id) AS (
@@ -165,17 +174,26 @@ def members(pair: Contradiction) -> list[Member]:
                 JOIN lesson l ON l.id = CASE WHEN c.first = r.id THEN c.second ELSE c.first END
                     AND l.state IN ('candidate', 'active', 'quarantined')
         ), few AS (SELECT id FROM reached LIMIT %(set)s)
-        SELECT one.id, array_agg(c.id) FROM few one
-            JOIN contradiction c ON (c.first = one.id OR c.second = one.id) AND c.verdict IS NULL
-            JOIN few other ON other.id = CASE WHEN c.first = one.id THEN c.second ELSE c.first END
-        GROUP BY one.id
+        SELECT c.id, c.first, c.second FROM contradiction c
+            JOIN few one ON one.id = c.first JOIN few other ON other.id = c.second
+        WHERE c.verdict IS NULL ORDER BY c.id
         """,
         {"first": pair.first, "second": pair.second, "set": SET},
     )
-    if len(rows) <= 2:
-        return []
-    lessons = Lesson.objects.select_related("lessonstanding").in_bulk([pk for pk, _ in rows])
-    return [Member(lesson=lessons[pk], pairs=tuple(sorted(pairs))) for pk, pairs in sorted(rows) if pk in lessons]
+    ids = sorted({side for _, *sides in rows for side in sides} - {pair.first, pair.second})
+    if not ids:
+        return None
+    lessons = Lesson.objects.select_related("lessonstanding").in_bulk([pair.first, pair.second, *ids])
+    known = [pk for pk in (pair.first, pair.second, *ids) if pk in lessons]
+    names = dict(zip(known, ascii_uppercase, strict=False))
+    return Group(
+        members=tuple(Member(name=name, lesson=lessons[pk]) for pk, name in names.items()),
+        others=tuple(
+            (pk, " and ".join(sorted((names[first], names[second]))))
+            for pk, first, second in rows
+            if pk != pair.pk and first in names and second in names
+        ),
+    )
 
 
 def earlier(a: Side, b: Side) -> Earlier | None:

@@ -123,7 +123,7 @@ def _pair(request: HttpRequest, pair: Contradiction, offered: ReviewItem | None)
         "spans": word_diff(a.lesson.text, b.lesson.text),
         "charts": _charts(a, b),
         "together": queries.together(pair, person.accounts()),
-        "members": [] if pair.verdict else queries.members(pair),
+        "group": None if pair.verdict else queries.group(pair),
         "earlier": earlier,
         "reworded": word_diff(earlier.before.text, (a if earlier.side == "A" else b).lesson.text) if earlier else [],
         "choices": [] if pair.verdict or not _live(sides) else _choices(pair, item, offered),
