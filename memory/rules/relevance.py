@@ -95,7 +95,7 @@ def supported_gate(
 def support(cosines: Sequence[float]) -> float:
     """The mean of the highest fifth of `cosines`, the task's with a fixed sample of the space's lessons.
 
-    A sample (some 200 lessons, the same for every task) makes the number independent of the store's size, which a
+    A sample (some 500 lessons, the same for every task) makes the number independent of the store's size, which a
     mean over the best n candidates is not: it grows with every lesson added. Below some 100 lessons the number is
     noisy and the fixed gate is the better judge. The empty sample supports nothing: 0.0.
     """
