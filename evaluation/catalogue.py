@@ -14,6 +14,7 @@ COMMITTED: Final = Path(__file__).resolve().parent / "reports"
 #: Name and what it answers. Each is a package of that name in `evaluation` with a module `run`.
 EVALUATIONS: Final[Mapping[str, str]] = {
     "trust": "how well each trust policy finds harmful lessons in a simulated world where the harmful ones are known",
+    "loop": "whether an agent does better with the whole loop than with retrieval alone, or with neither",
 }
 
 
