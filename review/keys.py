@@ -68,7 +68,7 @@ KEYS: Final[tuple[Key, ...]] = (
         "contradiction",
         ("first", "1", "Keep A"),
         ("second", "2", "Keep B"),
-        ("both", "3", "Both, in different scopes"),
+        ("both", "3", "Keep both, each in its scope"),
         ("merge", "4", "Merge"),
         ("none", "5", "Not a contradiction"),
     ),

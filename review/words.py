@@ -55,8 +55,8 @@ VERDICTS: Final[dict[Verdict, VerdictWords]] = {
     Verdict.KEEP_FIRST: VerdictWords(label="Keep A", consequence="B is rejected, with a link to A.", done="Kept A."),
     Verdict.KEEP_SECOND: VerdictWords(label="Keep B", consequence="A is rejected, with a link to B.", done="Kept B."),
     Verdict.KEEP_BOTH: VerdictWords(
-        label="Both, in different scopes",
-        consequence="Both serve, and may say where each holds. The pair is not asked about again.",
+        label="Keep both",
+        consequence="Both serve, each in the scope that you write down. The pair is not asked about again.",
         done="Kept both.",
     ),
     Verdict.MERGE_BOTH: VerdictWords(
