@@ -178,10 +178,16 @@ def answer(item: ReviewItem) -> Adjudication | None:
 
 
 def successor(lesson: UUID) -> UUID | None:
-    """The lesson that took another's place, if that one is there."""
-    buried = LessonTombstone.objects.filter(source_lesson=lesson, successor_lesson__isnull=False)
-    named = buried.order_by("-created_at").values_list("successor_lesson", flat=True).first()
-    return Lesson.objects.filter(pk=named).values_list("pk", flat=True).first() if named else None
+    """The lesson that took another's place, or the place of the one that did; None if there is none any more."""
+    passed: set[UUID] = set()
+    while lesson not in passed:
+        passed.add(lesson)
+        buried = LessonTombstone.objects.filter(source_lesson=lesson, successor_lesson__isnull=False)
+        named = buried.order_by("-created_at").values_list("successor_lesson", flat=True).first()
+        if named is None or Lesson.objects.filter(pk=named).exists():
+            return named
+        lesson = named
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)

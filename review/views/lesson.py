@@ -4,7 +4,8 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -78,7 +79,7 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
     """The lesson's page. Reading it changes nothing."""
     lesson = Lesson.objects.filter(visible(request), pk=lesson_id).select_related("reviewed_by").first()
     if lesson is None:
-        raise NotFound("There is no such lesson, or it is in an account that you are no member of.")
+        return _merged(request, lesson_id)
     accounts = person_of(request).accounts()
     item = queries.open_item(lesson.pk)
     evidence, rows, elsewhere = queries.evidence(lesson, accounts)
@@ -111,6 +112,15 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         **choices(request, lesson, item),
     }
     return render(request, "review/lesson.html", context)
+
+
+def _merged(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
+    """The page of the lesson that this one has become part of. Raises NotFound if the person may see none."""
+    kept = successor(lesson_id)
+    if kept is None or not Lesson.objects.filter(visible(request), pk=kept).exists():
+        raise NotFound("There is no such lesson, or it is in an account that you are no member of.")
+    messages.info(request, "The lesson that you asked for has become part of this one.")
+    return HttpResponseRedirect(reverse("review:lesson", args=[kept]))
 
 
 def held_by_another(item: ReviewItem | None, who: Person) -> str:
