@@ -334,6 +334,12 @@ def test_every_room_of_the_code_is_on_the_plan() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_every_test_that_the_threat_model_names_exists() -> None:
+    named = re.findall(r"`(tests/[^`]+)`", read("THREAT_MODEL.md"))
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 class TestEveryPage:
     @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
     def test_every_link_leads_somewhere(self, page: Path) -> None:
