@@ -15,6 +15,7 @@ COMMITTED: Final = Path(__file__).resolve().parent / "reports"
 EVALUATIONS: Final[Mapping[str, str]] = {
     "trust": "how well each trust policy finds harmful lessons in a simulated world where the harmful ones are known",
     "loop": "whether an agent does better with the whole loop than with retrieval alone, or with neither",
+    "retrieval": "whether the lessons that fit are found, and nothing is for questions that none fits",
 }
 
 
