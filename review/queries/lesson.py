@@ -27,6 +27,7 @@ from review.charts.intervals import Estimate
 from review.charts.timeline import Mark, Serving, Span, Timeline
 from review.events import event_in_words
 from review.queries.actors import names
+from review.queries.blind import withheld
 
 UNRESOLVED: Final = (ReviewStatus.OPEN.value, ReviewStatus.SNOOZED.value)
 WINDOW: Final = (
@@ -75,11 +76,23 @@ def version(lesson: UUID, item: ReviewItem | None) -> int:
     return item.version if item else version_of(lesson)
 
 
-def evidence(lesson: Lesson, accounts: Accounts) -> tuple[dict[str, Any], list[Row], int]:
-    """The evidence computed now, its rows newest first as the reader may see them, and how many rows are elsewhere."""
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What a decision rests on, and how much of it the reader may see row by row."""
+
+    figures: dict[str, Any]  # computed now; they count every row
+    rows: list[Row]  # newest first
+    elsewhere: int  # rows of accounts that are not the reader's
+    withheld: frozenset[UUID]  # the reader's own work whose verdict is withheld from view
+
+
+def evidence(lesson: Lesson, accounts: Accounts) -> Evidence:
+    """The evidence, computed now."""
     found = evidence_of(lesson)
     mine = [row for row in found["rows"] if accounts is None or UUID(row["account"]) in set(accounts)]
-    ids = [UUID(row["interaction"]) for row in mine]
+    hidden = frozenset(interaction for row in mine if withheld(interaction := UUID(row["interaction"]), row["source"]))
+    seen = [row for row in mine if UUID(row["interaction"]) not in hidden]
+    ids = [UUID(row["interaction"]) for row in seen]
     tasks = dict(Interaction.objects.filter(pk__in=ids).values_list("pk", "task"))
     usages = dict(LessonUsage.objects.filter(lesson=lesson, interaction__in=ids).values_list("interaction", "pk"))
     rows = [
@@ -89,9 +102,9 @@ def evidence(lesson: Lesson, accounts: Accounts) -> tuple[dict[str, Any], list[R
             usage=usages.get(UUID(row["interaction"])),
             lost=row["reward"] < 0,
         )
-        for row in mine
+        for row in seen
     ]
-    return found, rows, len(found["rows"]) - len(mine)
+    return Evidence(figures=found, rows=rows, elsewhere=len(found["rows"]) - len(mine), withheld=hidden)
 
 
 def served(lesson: UUID) -> Served:
@@ -144,23 +157,25 @@ def segments(lesson: UUID, accounts: Accounts) -> list[Segment]:
     ]
 
 
-def strip(lesson: Lesson, events: Sequence[TrustEvent], now: datetime) -> Timeline:
-    """Its judged servings as ticks, with quarantines as spans."""
+def strip(
+    lesson: Lesson, events: Sequence[TrustEvent], now: datetime, accounts: Accounts
+) -> tuple[Timeline, frozenset[UUID]]:
+    """Its judged servings as ticks, quarantines as spans; and the work without a tick, whose verdict is withheld."""
+    own = "true" if accounts is None else "i.account_id = ANY(%s)"
     rows = fetch(
-        """
-        SELECT outcome_at, reward < 0 FROM lesson_usage
-        WHERE lesson_id = %s AND exposure IN ('served', 'probation') AND weight > 0 AND reward <> 0
-        ORDER BY credit_seq DESC LIMIT 200
+        f"""
+        SELECT u.outcome_at, u.reward < 0, i.id, u.outcome_source, {own} FROM (
+            SELECT * FROM lesson_usage
+            WHERE lesson_id = %s AND exposure IN ('served', 'probation') AND weight > 0 AND reward <> 0
+            ORDER BY credit_seq DESC LIMIT 200
+        ) u JOIN interaction i ON i.id = u.interaction_id ORDER BY u.credit_seq
         """,
-        [lesson.pk],
+        [*([] if accounts is None else [list(accounts)]), lesson.pk],
     )
+    hidden = frozenset(work for _, _, work, source, mine in rows if mine and withheld(work, source))
     marks = [Mark(at=event.created_at, label="edited") for event in events if event.kind == TrustEventKind.EDITED]
-    return Timeline(
-        servings=[Serving(at=at, lost=lost) for at, lost in reversed(rows)],
-        until=now,
-        marks=marks,
-        spans=_quarantines(events),
-    )
+    servings = [Serving(at=at, lost=lost) for at, lost, work, _, _ in rows if work not in hidden]
+    return Timeline(servings=servings, until=now, marks=marks, spans=_quarantines(events)), hidden
 
 
 ENTER: Final = {"quarantined", "quarantined_by_reviewer"}

@@ -15,6 +15,7 @@ from memory.models.sql import fetch
 from memory.models.vocabulary import COHORT, OutcomeSource, ReviewKind, ReviewStatus, Role, Verdict
 from memory.rules.information import in_words, judged_blind
 from memory.services.authority import Person
+from memory.services.bulk_decisions import versions
 from memory.services.judging import KINDS, SKIPPED, VALUE
 from memory.services.questions import UNRESOLVED
 from memory.services.weighing import Weighed, weigh
@@ -52,6 +53,25 @@ class Served:
     weighed: Weighed | None  # None where nothing hangs on it
     version: int  # what a decision about it must still find
     excused: bool
+    hidden: bool  # what a program said of this very work is withheld
+
+    @property
+    def wins(self) -> int:
+        """Of its judged work. Of work that is judged blind its own verdict is not among them, nor below."""
+        return (self.standing.wins if self.standing else 0) - (self._itself and not self._lost)
+
+    @property
+    def losses(self) -> int:
+        return (self.standing.losses if self.standing else 0) - (self._itself and self._lost)
+
+    @property
+    def _itself(self) -> bool:
+        """Whether the lesson's record counts this work, and must not here."""
+        return self.hidden and bool(self.usage.weight) and self.standing is not None
+
+    @property
+    def _lost(self) -> bool:
+        return self.usage.reward is not None and self.usage.reward < 0
 
     @property
     def key(self) -> str:
@@ -182,19 +202,10 @@ def _served(interaction: UUID, hidden: bool) -> list[Served]:
             weighed=weighed.get(usage.lesson_id),
             version=seen[usage.lesson_id],
             excused=usage.pk in excused,
+            hidden=hidden,
         )
         for number, usage in enumerate(usages, start=1)
     ]
-
-
-def versions(subjects: Sequence[UUID]) -> dict[UUID, int]:
-    """`adjudication.version_of` of several subjects."""
-    statement = """
-        SELECT s.id, (SELECT count(*) FROM trust_event WHERE lesson = s.id)
-            + (SELECT count(*) FROM adjudication WHERE subject = s.id)
-        FROM unnest(%s::uuid[]) AS s(id)
-    """
-    return dict(fetch(statement, [list(subjects)]))
 
 
 def _excused(usages: Sequence[UUID]) -> set[UUID]:

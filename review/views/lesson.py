@@ -24,7 +24,7 @@ from memory.services.rejection import LIVE
 from review.access import page, person_of, visible
 from review.charts.intervals import Estimate, forest, forest_table
 from review.charts.odds import OddsRow, odds_line, odds_table
-from review.charts.timeline import timeline, timeline_table
+from review.charts.timeline import Timeline, timeline, timeline_table
 from review.queries import lesson as queries
 from review.queries.card import successor
 from review.words import VERDICTS
@@ -82,9 +82,11 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         return _merged(request, lesson_id)
     accounts = person_of(request).accounts()
     item = queries.open_item(lesson.pk)
-    evidence, rows, elsewhere = queries.evidence(lesson, accounts)
+    found = queries.evidence(lesson, accounts)
+    evidence, rows = found.figures, found.rows
     history = queries.events(lesson.pk)
-    charts = _charts(lesson, evidence, rows, history, accounts)
+    strip, unseen = queries.strip(lesson, history, timezone.now(), accounts)
+    charts = _charts(evidence, rows, strip, queries.segments(lesson.pk, accounts))
     context = {
         "lesson": lesson,
         "standing": LessonStanding.objects.filter(pk=lesson.pk).first(),
@@ -97,7 +99,8 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "description": describe_evidence(evidence),
         "rows": rows,
         "losses": [row for row in rows if row.lost],
-        "elsewhere": elsewhere,
+        "elsewhere": found.elsewhere,
+        "withheld": len(found.withheld | unseen),
         "excused": queries.excused(lesson.pk),
         "charts": charts,
         "segmented": any(chart["name"] == "segment" for chart in charts),
@@ -159,10 +162,9 @@ def choices(request: HttpRequest, lesson: Lesson, item: Any, onward: str = "") -
 
 
 def _charts(
-    lesson: Lesson, evidence: dict[str, Any], rows: list[queries.Row], history: Any, accounts: queries.Accounts
+    evidence: dict[str, Any], rows: list[queries.Row], strip: Timeline, parts: list[queries.Segment]
 ) -> list[dict[str, Any]]:
     """Each chart with its table."""
-    strip = queries.strip(lesson, history, timezone.now())
     found = [
         {"name": "timeline", "svg": timeline("strip", strip, title="Servings over time"),
          "table": timeline_table(strip, title="Servings over time")},
@@ -182,7 +184,6 @@ def _charts(
         found.append(
             {"name": "odds", "svg": odds_line("odds", odds, title=title), "table": odds_table(odds, title=title)}
         )
-    parts = queries.segments(lesson.pk, accounts)
     for by in ("project", "model", "tier", "week"):
         estimates = [part.estimate for part in parts if part.by == by][:8]
         if len(estimates) > 1:
