@@ -19,7 +19,7 @@ LAYERS = (
     "search",
     "services",
     "tasks",
-    "api",
+    "api mcp",
     "admin management checks migrations",
     "apps",
 )
