@@ -112,6 +112,9 @@ def _rows_needed(evidence: Mapping[str, Any], nats: float, *, loss: bool) -> str
     if not shown["n"] or not weight or nats <= TOLERANCE:
         return ""
     lowered = math.log1p((constants["odds_ratio"] - 1) * shown["expected"] / shown["n"])
-    rows = math.ceil(nats / (weight * (math.log(constants["odds_ratio"]) - lowered if loss else lowered)) - TOLERANCE)
+    gained = weight * (math.log(constants["odds_ratio"]) - lowered if loss else lowered)
+    if gained <= TOLERANCE:  # a win where nothing is ever lost says nothing, nor a loss where everything is
+        return ""
+    rows = math.ceil(nats / gained - TOLERANCE)
     result = count(rows, *(("loss", "losses") if loss else ("win", "wins")))
     return f" About {result} in a row by a caller would do, each as hard as the work so far."
