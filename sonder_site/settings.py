@@ -231,6 +231,7 @@ LOGGING = {
         "httpcore": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
         "openai": {"level": "WARNING"},
+        "mcp": {"level": "WARNING"},  # the SDK's server, which does the same
         # Each request and each task would say that it came and that it went.
         "django_structlog.middlewares.request": {"level": env.level("REQUEST_LOG_LEVEL", "WARNING")},
         "celery.app.trace": {"level": "WARNING"},
