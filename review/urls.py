@@ -5,6 +5,7 @@ from django.urls import path
 from review.views import (
     audit,
     bulk,
+    calibration,
     contradictions,
     dashboard,
     deciding,
@@ -81,6 +82,9 @@ urlpatterns = [
     path("health/health.json", health.export, name="health_export"),
     path("health/measured/", measured.measured, name="measured"),
     path("health/measured/report.json", measured.export, name="measured_export"),
+    path("health/thresholds/", calibration.thresholds, name="calibration"),
+    path("health/thresholds/measure/", calibration.measure, name="calibration_measure"),
+    path("health/thresholds/apply/", calibration.apply, name="calibration_apply"),
     path("audit/", audit.log, name="audit"),
     path("audit/audit.csv", audit.export, name="audit_export"),
     path("people/", people.people, name="people"),

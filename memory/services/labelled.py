@@ -73,8 +73,8 @@ _KNOWN = f"""
 """
 
 
-def of_store(off_domain: Sequence[str] = EVERYDAY) -> Evidence:
-    """The store's own evidence: at most MOST tasks, those of the newest lessons.
+def of_store(off_domain: Sequence[str] = EVERYDAY, *, most: int = MOST) -> Evidence:
+    """The store's own evidence: at most `most` tasks, those of the newest lessons.
 
     A task that was won speaks for the lessons handed out for it, and those had passed the gate of their day: such
     tasks show what a stricter gate would lose, and not what a more open one would gain. Those that a lesson was
@@ -88,7 +88,7 @@ def of_store(off_domain: Sequence[str] = EVERYDAY) -> Evidence:
         fits = (known.fits if known else frozenset()) | {lesson}
         strongest = "learned" if "learned" in (basis, known.basis if known else "") else "won"
         found[key] = Asked(text=task, scope=search_scope(accounts[account]), fits=fits, basis=strongest)
-    tasks = sorted(found.values(), key=lambda asked: asked.basis != "learned")[:MOST]
+    tasks = sorted(found.values(), key=lambda asked: asked.basis != "learned")[:most]
     return Evidence(tasks=tuple(tasks), off_domain=off_domain_questions(off_domain, tasks))
 
 

@@ -19,7 +19,8 @@ if os.environ.get("LOOKS") == "all":
 
 SCREENS = [
     "", "inbox/", "inbox/?tab=snoozed", "quarantine/", "contradictions/", "outcomes/", "interactions/", "preferences/",
-    "prune/", "retrieval/", "retrieval/?q=call+the+payment+service", "health/", "settings/", "audit/", "people/",
+    "prune/", "retrieval/", "retrieval/?q=call+the+payment+service", "health/", "health/thresholds/",
+    "settings/", "audit/", "people/",
     "keys/", "lessons/", "lessons/?q=nothing+says+this", "lessons/{harmful}/", "lessons/{good}/", "lessons/{waiting}/",
     "items/{item}/", "contradictions/{contradiction}/", "interactions/{work}/", "preferences/{preference}/",
     "preferences/{preference}/edit/", "decide/reject/?subject={good}&expected_version=1",

@@ -126,6 +126,7 @@ class Vectors:
     """Whether meaning can be searched."""
 
     space: str | None  # the active one
+    calibrated_at: datetime | None  # when its thresholds were last fitted to this store; null: never
     lessons: int
     missing: int  # lessons without a vector in it, five minutes old or older
     in_other_spaces: int  # vectors that nothing compares any more

@@ -87,6 +87,7 @@ def vectors(view: View) -> Vectors:
     )
     return Vectors(
         space=str(space) if space else None,
+        calibrated_at=space.calibrated_at if space else None,
         lessons=total,
         missing=missing,
         in_other_spaces=elsewhere,
