@@ -8,10 +8,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 
-from memory.models import Account, ReviewItem
+from memory.models import ReviewItem
 from memory.models.vocabulary import ReviewKind, ReviewStatus
 from memory.services.adjudication import latest_undoable
-from memory.services.demo import ACCOUNT
+from memory.services.demo import story
 from review.access import person_of, visible
 from review.keys import KEYS
 from review.models import Look
@@ -36,7 +36,7 @@ def review(request: HttpRequest) -> dict[str, Any]:
         "rail": SimpleLazyObject(lambda: _rail(request)),
         "messages_now": SimpleLazyObject(lambda: _messages(request)),
         "undoable": SimpleLazyObject(lambda: next(iter(latest_undoable(person_of(request), 1)), None)),
-        "demo_account": SimpleLazyObject(lambda: Account.objects.filter(slug=ACCOUNT).exists()),
+        "demo_account": SimpleLazyObject(story.is_there),
     }
 
 

@@ -1,13 +1,19 @@
 """What all models share: UUIDv7 keys, record time set by the database, closed vocabularies, append-only journals."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import pgtrigger
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
+from django.utils import timezone
 from pgtrigger.compiler import Trigger as CompiledTrigger
 from pgtrigger.compiler import UpsertTriggerSql
 from uuid_utils.compat import uuid7
@@ -20,9 +26,55 @@ ACTOR = r"^(system|api_key:.+|user:.+)$"
 ERASING = "current_setting('sonder.erasure', true) = pg_current_xact_id()::text"
 
 
+_told: ContextVar[datetime | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def told_at(moment: datetime) -> Iterator[None]:
+    """For a story that is told afterwards: what is recorded meanwhile happened at `moment`. Demo data are such a story.
+
+    Rows get that time and an id of that time when they are inserted; no row that is there can be moved.
+    """
+    before = _told.set(moment)
+    try:
+        yield
+    finally:
+        _told.reset(before)
+
+
+def present() -> datetime:
+    """Now; within a story the moment that is being told."""
+    return _told.get() or timezone.now()
+
+
 def new_id() -> uuid.UUID:
     """A time-ordered UUIDv7 (RFC 9562)."""
-    return uuid7()
+    made, moment = uuid7(), _told.get()
+    if moment is None:
+        return made
+    # The first 48 bits are the time in milliseconds.
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80 | made.int & (1 << 80) - 1)
+
+
+if TYPE_CHECKING:
+    DateTimeField = models.DateTimeField[datetime | Combinable, datetime]
+else:
+    DateTimeField = models.DateTimeField
+
+
+class RecordTime(DateTimeField):
+    """When the database recorded a row; within a story, when that happened."""
+
+    def deconstruct(self) -> Any:
+        """To migrations a column like any other of its type."""
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.DateTimeField", args, kwargs
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+        moment = _told.get()
+        if add and moment is not None:
+            setattr(model_instance, self.attname, moment)
+        return super().pre_save(model_instance, add)
 
 
 def sum_field() -> "models.DecimalField[Decimal, Decimal]":
@@ -34,7 +86,7 @@ class Recorded(models.Model):
     """A row with a UUIDv7 key and the time at which the database recorded it."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_at = RecordTime(db_default=Now(), editable=False)
 
     class Meta:
         abstract = True

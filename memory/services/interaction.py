@@ -11,6 +11,7 @@ from pgvector import HalfVector
 
 from memory.errors import Conflict, NotFound
 from memory.models import Account, ApiKey, Fact, Interaction, Preference, Project, Session
+from memory.models.base import new_id
 from memory.search import EmbeddedQuery
 from memory.services import distillation
 from memory.services.caller import Caller
@@ -30,6 +31,7 @@ class Start:
     k: int = 5  # lessons wanted at most
     retrieve: bool = True
     idempotency_key: str | None = None
+    id: UUID | None = None  # of the interaction, where its maker needs to know it before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ def start(caller: Caller, request: Start, query: EmbeddedQuery | None) -> Starte
         _refuse_reuse(account, request.idempotency_key)
     embedded = query is not None and query.vector is not None
     interaction = Interaction(
+        id=request.id or new_id(),
         account=account,
         project=project or (session.project if session else None),
         project_explicit=project is not None,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import Max
-from django.db.models.functions import Now
 
 from memory import conf
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Credit, Lesson, LessonStanding, LessonUsage, UsageExemption
+from memory.models.base import present
 from memory.models.scope import scoped
 from memory.models.vocabulary import COHORT, LessonState, TombstoneReason, TrustEventKind
 from memory.services import tombstone
@@ -25,7 +25,7 @@ def approve(lesson_id: UUID, *, reviewer: int, reason: str = "") -> None:
     lesson = held(lesson_id, (LessonState.CANDIDATE, LessonState.ACTIVE))
     before = LessonState(lesson.state)
     move(lesson.pk, before, LessonState.ACTIVE)
-    Lesson.objects.filter(pk=lesson.pk).update(reviewed_at=Now(), reviewed_by=reviewer)
+    Lesson.objects.filter(pk=lesson.pk).update(reviewed_at=present(), reviewed_by=reviewer)
     journal(lesson.pk, TrustEventKind.APPROVED, {"reason": reason, "before": before.value}, f"user:{reviewer}")
 
 
@@ -34,7 +34,7 @@ def quarantine(lesson_id: UUID, *, reviewer: int, reason: str) -> None:
     lesson = held(lesson_id, (LessonState.CANDIDATE, LessonState.ACTIVE))
     evaluate({lesson.pk: looked_at()}, lesson.account_id)  # its standing, also where it has no evidence yet
     move(lesson.pk, LessonState(lesson.state), LessonState.QUARANTINED)
-    LessonStanding.objects.filter(pk=lesson.pk).update(quarantined_at=Now(), released_seq=None, released_s=None)
+    LessonStanding.objects.filter(pk=lesson.pk).update(quarantined_at=present(), released_seq=None, released_s=None)
     tombstone.write(lesson.pk, TombstoneReason.QUARANTINED)
     evidence = {"reason": reason, "before": lesson.state}
     journal(lesson.pk, TrustEventKind.QUARANTINED_BY_REVIEWER, evidence, f"user:{reviewer}")

@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
 from memory.models import Lesson, LessonStanding, TrustEvent
+from memory.models.base import present
 from memory.models.vocabulary import Exposure, LessonState, ReviewKind, TombstoneReason, TrustEventKind
 from memory.services import questions, tombstone
 from memory.services.evidence import Assessment, Occasion, Record
@@ -49,7 +48,7 @@ def _note_trial(record: Record, assessment: Assessment) -> None:
 
 def keep(assessed: Sequence[tuple[Record, Assessment]], policy_name: str) -> None:
     """Writes the standings in one statement: the counters, and the evidence as a dated snapshot."""
-    now = timezone.now()
+    now = present()
     rows = [
         LessonStanding(
             lesson_id=record.lesson,
@@ -85,7 +84,7 @@ def _quarantine(record: Record, assessment: Assessment) -> None:
     if not move(record.lesson, LessonState.ACTIVE, LessonState.QUARANTINED):
         return
     LessonStanding.objects.filter(pk=record.lesson).update(
-        quarantined_at=timezone.now(), d=None if assessment.d is None else 0.0, released_seq=None, released_s=None
+        quarantined_at=present(), d=None if assessment.d is None else 0.0, released_seq=None, released_s=None
     )
     tombstone.write(record.lesson, TombstoneReason.QUARANTINED)
     journal(record.lesson, TrustEventKind.QUARANTINED, assessment.evidence)
@@ -96,7 +95,7 @@ def _ask(lesson_id: UUID) -> None:
     """A person should look at what the policy kept out."""
     account = Lesson.objects.values_list("account_id", flat=True).get(pk=lesson_id)
     question = Question(
-        kind=ReviewKind.QUARANTINE, subject=lesson_id, account_id=account, severity=SEVERITY, since=timezone.now()
+        kind=ReviewKind.QUARANTINE, subject=lesson_id, account_id=account, severity=SEVERITY, since=present()
     )
     questions.ask([question])
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from memory import conf
 from memory.models import Account, Interaction, LessonUsage, TrustEvent
+from memory.models.base import present
 from memory.models.sql import fetch
 from memory.models.vocabulary import Exposure, TrustEventKind
 from memory.rules.context import FencedLesson, fence
@@ -34,7 +35,7 @@ def look_up(account: Account, query: EmbeddedQuery, k: int) -> Retrieved:
 
 def hand_out(interaction: Interaction, account: Account, query: EmbeddedQuery, k: int) -> HandedOut:
     """Retrieves for an interaction and records every exposure. Runs in the interaction's transaction."""
-    now = timezone.now()
+    now = present()
     rule = sampling(interaction.pk, interaction.task, now)
     found = find(query, search_scope(account), k, now, admits=rule.admits, withholds=rule.withholds)
     here = _hold([*found.chosen, *found.withheld, *found.controls])

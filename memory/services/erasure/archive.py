@@ -8,7 +8,7 @@ from memory.models.sql import execute, fetch
 from memory.services.erasure.rows import delete
 
 
-def archived_lessons(column: str, values: Collection[UUID]) -> list[UUID]:
+def archived_lessons(column: str, values: Collection[UUID] | Collection[str]) -> list[UUID]:
     """Lessons that were merged into others, by a column of their row: `source_interaction`, `account_id`, ..."""
     rows = fetch(
         "SELECT lesson FROM prune_archive WHERE kind = 'lesson' AND payload -> 'row' ->> %s = ANY(%s::text[])",

@@ -20,7 +20,7 @@ from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Pro
 from memory.models.scope import scoped
 from memory.models.sql import execute, fetch
 from memory.search.support import samples
-from memory.services.erasure import account, interaction, lesson
+from memory.services.erasure import account, demo, interaction, lesson
 from memory.services.erasure.fact import erase_fact
 from memory.services.scoping import lesson_account, lock_all
 
@@ -50,6 +50,7 @@ KINDS: dict[str, Callable[[UUID, Counts], None]] = {
     "fact": erase_fact,
     "project": account.erase_project,
     "account": account.erase_account,
+    "demo": demo.erase_demo,  # by the id of its account
 }
 
 
@@ -107,7 +108,7 @@ def _require(kind: str, subject: UUID, account_id: UUID | None) -> None:
 
 
 def _exists(kind: str, subject: UUID, account_id: UUID | None) -> bool:
-    if kind == "account":
+    if kind in ("account", "demo"):
         return account_id in (None, subject) and Account.objects.filter(pk=subject).exists()
     if kind == "lesson":
         return _lesson_exists(subject, account_id)
