@@ -1,6 +1,6 @@
 """Evidence as it is read: the numbers that were computed by hand, and no record that leaves a page blank or broken."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -36,14 +36,14 @@ BROKEN = """main => {
 
 
 @pytest.fixture
-def record(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> Iterator[Callable[..., None]]:
+def record(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> Callable[..., None]:
     """Sets what the harmful lesson's record is, under either policy."""
-    real, now = queries.evidence, {}
+    real = queries.evidence
+    now: dict[str, tuple[int, int, float]] = {}
 
     def evidence(lesson: Lesson, accounts: queries.Accounts) -> Any:
-        found, rows, elsewhere = real(lesson, accounts)
-        losses, n, rate = now["record"]
-        return {**found, **_figures(found, losses, n, rate)}, rows, elsewhere
+        answer = real(lesson, accounts)
+        return {**answer[0], **_figures(answer[0], *now["record"])}, answer[1], answer[2]
 
     def put(losses: int, n: int, rate: float) -> None:
         now["record"] = (losses, n, rate)
@@ -52,7 +52,7 @@ def record(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> Iterator[Callable[.
         LessonStanding.objects.filter(pk=standing.pk).update(wins=n - losses, losses=losses, evidence=changed)
 
     monkeypatch.setattr(queries, "evidence", evidence)
-    yield put
+    return put
 
 
 def _figures(found: Mapping[str, Any], losses: int, n: int, rate: float) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Looking changes nothing, wherever one looks; and an address that was copied leads to what it named for ever."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -9,100 +8,23 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test import Client
-from django.urls import URLPattern, reverse
-from django.utils import timezone
+from django.urls import reverse
 
 from memory.models import Account, EmbeddingSpace, Lesson, PrunePlan, ReviewItem
-from memory.models.vocabulary import ReviewKind, Verdict
-from memory.services import applying, pruning, questions, second_opinion
+from memory.models.vocabulary import Verdict
+from memory.services import applying, pruning
 from memory.services.adjudication import decide
-from memory.services.authority import Person, person
-from review.urls import urlpatterns
-from tests.browser.scene import Scene, build
-from tests.browser.steps import planned, reword
+from tests.browser.everywhere import SENT_TO, Store, addresses, furnish
+from tests.browser.scene import build
 from tests.services.near import place
 from tests.services.people import decision, member
 
 pytestmark = pytest.mark.django_db
-#: Addresses that are sent to and never looked at.
-SENT_TO = {
-    "seen", "dismiss", "decide", "undo", "unskip", "bulk_undo", "claim", "release", "skip", "wake", "comment",
-    "opinion", "contradiction_skip", "outcome_skip", "prune_replan", "prune_apply", "grant", "role",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Store:
-    """Something at every address."""
-
-    scene: Scene
-    plan: PrunePlan
-    item: ReviewItem
-    mia: Person
-
-    def queries(self, name: str) -> list[str]:
-        """What to look at under an address beside the bare one."""
-        good = self.scene.lessons["good"].pk
-        asked = {
-            "inbox": [f"tab={tab}" for tab in ("new", "second", "returned", "snoozed", "mine")]
-            + [f"item={self.item.pk}", "q=pathlib&kind=new_lesson"],
-            "ask": [f"subject={good}&expected_version=1&next=/review/"],
-            "lessons": ["q=timeout", "state=quarantined"],
-            "quarantine": ["by=project", "by=model", "by=week"],
-            "contradictions": [f"item={ReviewItem.objects.get(kind='contradiction').pk}"],
-            "outcomes": [f"judged={self.scene.work['lost 0'].pk}"],
-            "interactions": [f"lesson={good}", "state=lost", "model=x"],
-            "preferences": ["q=answers", "page=1"],
-            "preference_compare": ["a=1&b=3", "a=3&b=1&view=side"],
-            "prune_plan": ["simulate=1"],
-            "retrieval": ["q=call+the+payment+service&quarantined=on&probation=on"],
-            "health": ["account=acme&weeks=12"],
-            "audit": ["action=approved", "actor=mia"],
-            "snooze": ["next=/review/"],
-        }
-        return [*([] if name == "ask" else [""]), *asked.get(name, [])]
-
-    def arguments(self, name: str) -> list[dict[str, Any]]:
-        """What fills the places of an address."""
-        places: dict[str, Any] = {
-            "verdict": "reject",
-            "lesson_id": self.scene.lessons["harmful"].pk,
-            "item_id": self.item.pk,
-            "contradiction_id": self.scene.contradiction.pk,
-            "interaction_id": self.scene.work["unjudged"].pk,
-            "preference_id": self.scene.preference.pk,
-            "number": 1,
-            "digest": self.plan.digest,
-            "kind": "csv",
-            "account_id": self.scene.account.pk,
-            "user_id": self.mia.user_id,
-        }
-        needed = next(p for p in urlpatterns if p.name == name).pattern.converters
-        first = {place: places[place] for place in needed}
-        return [
-            first | more for more in {"ask": VERDICTS, "prune_export": KINDS, "lesson": self.lessons()}.get(name, [{}])
-        ]
-
-    def lessons(self) -> list[dict[str, Any]]:
-        return [{"lesson_id": lesson.pk} for lesson in self.scene.lessons.values()]
-
-
-VERDICTS = [{"verdict": verdict} for verdict in ("reject", "edit", "quarantine", "release", "restore")]
-KINDS = [{"kind": "csv"}, {"kind": "ndjson"}]
 
 
 @pytest.fixture
 def store(account: Account) -> Store:
-    scene = build(account)
-    reword(scene.preference, "I prefer long answers.", "I prefer tables.")
-    ana = person(get_user_model().objects.get(username="ana").pk, "ana")
-    second_opinion.request(scene.lessons["vague"].pk, ana, Verdict.REJECT)
-    mia = person(get_user_model().objects.get(username="mia").pk, "mia")
-    judged = {"account_id": account.pk, "severity": 0.5, "since": timezone.now()}
-    work = scene.work["unjudged"].pk
-    questions.ask([questions.Question(kind=ReviewKind.OUTCOME_NEEDED, subject=work, **judged)])
-    item = ReviewItem.objects.get(kind=ReviewKind.NEW_LESSON.value)
-    return Store(scene=scene, plan=planned().plan, item=item, mia=mia)
+    return furnish(build(account))
 
 
 @pytest.fixture
@@ -119,16 +41,6 @@ def rows() -> dict[str, Any]:
         one = "SELECT '{0}', count(*), md5(string_agg(ctid::text || t::text, '|' ORDER BY ctid)) FROM \"{0}\" t"
         cursor.execute(" UNION ALL ".join(one.format(name) for (name,) in cursor.fetchall()))
         return {name: (count, digest) for name, count, digest in cursor.fetchall()}
-
-
-def addresses(store: Store) -> list[str]:
-    looked_at = [p.name for p in urlpatterns if isinstance(p, URLPattern) and p.name and p.name not in SENT_TO]
-    return [
-        f"{reverse(f'review:{name}', kwargs=kwargs)}{'?' if query else ''}{query}"
-        for name in looked_at
-        for kwargs in store.arguments(name)
-        for query in store.queries(name)
-    ]
 
 
 def test_no_look_at_any_page_writes_anything(page: Client, store: Store) -> None:
