@@ -163,10 +163,10 @@ class TestRefusals:
         answer(use(reader.token, name, **WORK[name]))
 
     @pytest.mark.parametrize("token", ["", "secret", "sonder_aaaaaaaaaaaa_" + "a" * 43, "{agent}x"])
-    @pytest.mark.parametrize("name", TOOLS)
-    def test_a_key_that_is_none_opens_nothing(self, agent: Agent, name: str, token: str) -> None:
+    def test_a_key_that_is_none_opens_nothing(self, agent: Agent, token: str) -> None:
         with nothing_changes():
-            refused(use(token.format(agent=agent.token), name, **WORK[name]), 401)
+            for name in TOOLS:
+                refused(use(token.format(agent=agent.token), name, **WORK[name]), 401)
 
     @pytest.mark.parametrize("field", ["revoked_at", "expires_at"])
     def test_a_key_ends_in_the_middle_of_a_conversation(self, agent: Agent, started: str, field: str) -> None:
