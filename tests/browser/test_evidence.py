@@ -38,12 +38,12 @@ BROKEN = """main => {
 @pytest.fixture
 def record(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> Callable[..., None]:
     """Sets what the harmful lesson's record is, under either policy."""
-    real = queries.evidence
+    real = queries.evidence_of
     now: dict[str, tuple[int, int, float]] = {}
 
-    def evidence(lesson: Lesson, accounts: queries.Accounts) -> Any:
-        answer = real(lesson, accounts)
-        return {**answer[0], **_figures(answer[0], *now["record"])}, answer[1], answer[2]
+    def evidence_of(lesson: Lesson) -> dict[str, Any]:
+        found = real(lesson)
+        return {**found, **_figures(found, *now["record"])}
 
     def put(losses: int, n: int, rate: float) -> None:
         now["record"] = (losses, n, rate)
@@ -51,7 +51,7 @@ def record(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> Callable[..., None]
         changed = {**standing.evidence, **_figures(standing.evidence, losses, n, rate)}
         LessonStanding.objects.filter(pk=standing.pk).update(wins=n - losses, losses=losses, evidence=changed)
 
-    monkeypatch.setattr(queries, "evidence", evidence)
+    monkeypatch.setattr(queries, "evidence_of", evidence_of)
     return put
 
 
