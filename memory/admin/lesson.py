@@ -15,6 +15,7 @@ from memory.models import (
     Comment,
     Contradiction,
     EmbeddingSpace,
+    ImportedRow,
     ImportRun,
     Interaction,
     Lesson,
@@ -98,6 +99,15 @@ class ImportRunAdmin(ReadOnlyAdmin):
     date_hierarchy = "created_at"
     search_fields = ("name", "sha256", "actor")
     related = (Related(model=Lesson, by="source_import"),)
+
+
+@admin.register(ImportedRow)
+class ImportedRowAdmin(ReadOnlyAdmin):
+    list_display = ("kind", "legacy_id", "subject", "refusal", link("account"), link("run"))
+    list_filter = ("kind", "refusal", "account")
+    list_select_related = ("account", "run")
+    search_fields = ("legacy_id",)
+    id_columns = ("pk", "subject", "account", "run")
 
 
 if TYPE_CHECKING:  # generic in its type stubs only

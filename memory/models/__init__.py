@@ -12,6 +12,7 @@ from memory.models.credit import (
 )
 from memory.models.distillation import LessonDistillation
 from memory.models.fact import Fact
+from memory.models.imported import ImportedRow
 from memory.models.interaction import Interaction, Outcome
 from memory.models.lesson import EmbeddingSpace, ImportRun, Lesson, LessonEmbedding
 from memory.models.operations import Calibration, ErasureRecord, IdempotencyRecord, JobRun, WriteRefusal
@@ -39,6 +40,7 @@ __all__ = [
     "Fact",
     "IdempotencyRecord",
     "ImportRun",
+    "ImportedRow",
     "Interaction",
     "JobRun",
     "Lesson",

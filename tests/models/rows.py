@@ -126,6 +126,14 @@ MINIMAL: dict[str, Row] = {
         "is_active": False,
     },
     "import_run": {"id": new_id, "name": "lessons.jsonl", "sha256": digest, "actor": "system", "figures": "{}"},
+    "imported_row": {
+        "id": new_id,
+        "account_id": the("account"),
+        "run_id": the("import_run"),
+        "kind": "lesson",
+        "legacy_id": word,
+        "refusal": "exact_duplicate",
+    },
     "lesson": {
         "id": new_id,
         "text": "Bleed the fuel line before a restart.",
