@@ -29,7 +29,7 @@ _OUTCOME: Final[tuple[tuple[str, Callable[[Summary], Cell]], ...]] = (
     ("share of the oracle's %", lambda s: _told(s.share)),
     ("good servings withheld %", lambda s: _told(s.withheld)),
     ("good lessons ever tested %", lambda s: _told(s.tested)),
-    ("days until a wrong one ends", lambda s: "never" if s.wrong_days is None else number(s.wrong_days)),
+    ("days until a wrong one ends", lambda s: _days(s)),
     ("wrong ones ended %", lambda s: _told(s.wrong_ended)),
     ("right ones ended %", lambda s: _told(s.right_ended)),
 )
@@ -42,6 +42,12 @@ _NOTES: Final = {
     "outcome": "Ended: quarantines that were over by the end of the run, by the policy itself; the median time counts "
     "those that were not. Tested: left out by the coin at least once.",
 }
+
+
+def _days(summary: Summary) -> str:
+    if summary.wrong_ended.value is None:
+        return "none"  # no quarantine was wrong
+    return "never" if summary.wrong_days is None else number(summary.wrong_days)
 
 
 def _told(estimate: Estimate) -> str:

@@ -61,13 +61,18 @@ class Sums:
         c = self.constants
         losses, n = self.source[:, rows.source] - self.own_source[:, rows.lesson, rows.source]
         rate = (losses + c.rate_weight * c.prior_loss) / (n + c.rate_weight)
-        observed, expected = self.task[:, rows.task] - self.own_task[:, rows.task, rows.slot]
-        odds = rate / (1 - rate) * np.maximum(1.0, (observed + c.task_weight) / (expected + c.task_weight))
+        odds = rate / (1 - rate) * self.task_factor(rows)
         if not withheld:
             observed, expected = self.without[:, rows.lesson]
             niche = np.maximum(1.0, (observed + c.niche_weight) / (expected + c.niche_weight))
             odds = odds * self._peers(rows) * niche
         return np.asarray(np.clip(odds / (1 + odds), c.lowest, c.highest))
+
+    def task_factor(self, rows: Rows) -> Floats:
+        """How much harder each row's task is than its judges' rates say."""
+        c = self.constants
+        observed, expected = self.task[:, rows.task] - self.own_task[:, rows.task, rows.slot]
+        return np.asarray(np.maximum(1.0, (observed + c.task_weight) / (expected + c.task_weight)))
 
     def _peers(self, rows: Rows) -> Floats:
         c = self.constants

@@ -73,7 +73,8 @@ class Trial:
             nobody=self._world.scenario.lessons,
         )
         held = self._held_rows(verdict)
-        expected, expected_without = self.sums.expected(rows), self.sums.expected(held, withheld=True)
+        expected = self.sums.expected(rows)
+        expected_without = self.sums.expected(held, withheld=True) if verdict.withheld else np.zeros(0)
         self.stored = dict(zip((*verdict.cohort, *verdict.withheld), (*expected, *expected_without), strict=True))
         self._add(verdict, rows, held, pairs, expected_without)
         if weight > 0:
