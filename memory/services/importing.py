@@ -1,13 +1,14 @@
 """Lessons from a file, through the gates, with a record of where each came from."""
 
+import csv
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -27,6 +28,7 @@ from memory.services.lesson import NewLesson, store
 
 BATCH = 32  # lessons in one transaction, which holds up the credits of the scope
 SYSTEM = "system"
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(kw_only=True)
@@ -53,15 +55,22 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of a JSONL file."""
+    """One lesson of a file."""
 
-    number: int  # from 1
+    number: int  # of the line on which it begins, from 1
     text: str
     ref: str  # the file's own id of the lesson, or ''
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lessons of a JSONL file. Raises Invalid naming the line that is not an object with a text."""
+    """The lessons of a file: CSV with a column `text` where its name ends in .csv, else JSON lines.
+
+    Raises Invalid naming the line that has no text.
+    """
+    return _read_csv(path) if path.suffix.casefold() == ".csv" else _read_jsonl(path)
+
+
+def _read_jsonl(path: Path) -> Iterator[Line]:
     with path.open(encoding="utf-8-sig") as file:
         for number, raw in enumerate(file, start=1):
             if not raw.strip():
@@ -73,7 +82,37 @@ def read_lines(path: Path) -> Iterator[Line]:
             text = data.get("text") if isinstance(data, dict) else None
             if not isinstance(text, str):
                 raise Invalid.field(f"line {number}", 'needs a "text" that is a string.')
-            yield Line(number=number, text=text, ref=clean(str(data.get("id", "")))[:200])
+            yield Line(number=number, text=text, ref=_ref(data.get("id", "")))
+
+
+def _read_csv(path: Path) -> Iterator[Line]:
+    """RFC 4180: a header, then a row a lesson; a text in quotes may go over several lines."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, strict=True)
+        begun = 1
+        try:
+            names = next(rows, [])
+            if names.count("text") != 1:
+                raise Invalid.field("line 1", 'needs one column that is called "text".')
+            begun = rows.line_num + 1
+            for row in rows:
+                if row:
+                    yield _csv_line(begun, dict(zip(names, row, strict=True)))
+                begun = rows.line_num + 1
+        except csv.Error as error:
+            raise Invalid.field(f"line {begun}", f"is not CSV: {error}.") from None
+        except ValueError as error:
+            if isinstance(error, UnicodeDecodeError):
+                raise
+            raise Invalid.field(f"line {begun}", "has not as many columns as the first line.") from None
+
+
+def _csv_line(number: int, row: dict[str, str]) -> Line:
+    return Line(number=number, text=row["text"], ref=_ref(row.get("id", "")))
+
+
+def _ref(value: object) -> str:
+    return clean(str(value))[:200]
 
 
 def start_run(path: Path) -> ImportRun:
@@ -141,28 +180,33 @@ def _one(
 
 
 def _embed(batch: list[Line], account_id: UUID | None, report: Report) -> dict[int, Meaning]:
-    """Where each new line lies, by its number; where no model is there the background embeds what was stored, later.
-
-    What a look at the text refuses, or the store has already, does not reach the model. What the model refuses is
-    stored without a vector.
-    """
+    """Where each new line lies, by its number."""
     if report.note:
         return {}
-    texts = {line.number: clean(line.text).strip() for line in batch}
-    digests = {n: verdict.digest for n, text in texts.items() if not (verdict := text_gates(text)).refusal}
+    meanings, report.note = embed_new({line.number: line.text for line in batch}, account_id)
+    return meanings
+
+
+def embed_new(texts: Mapping[Name, str], account_id: UUID | None) -> tuple[dict[Name, Meaning], str]:
+    """Where texts lie that may become lessons, by their names; and why none was embedded, if so.
+
+    Where no model is there the background embeds what was stored, later. What a look at the text refuses, or the store
+    has already, does not reach the model. What the model refuses is stored without a vector.
+    """
+    clear = {name: clean(text).strip() for name, text in texts.items()}
+    digests = {name: verdict.digest for name, text in clear.items() if not (verdict := text_gates(text)).refusal}
     stored = Lesson.objects.filter(scoped(account_id), text_sha256__in=digests.values())
     known = set(stored.values_list("text_sha256", flat=True))
-    wanted = [n for n, digest in digests.items() if digest not in known]
+    wanted = [name for name, digest in digests.items() if digest not in known]
     if not wanted:
-        return {}
+        return {}, ""
     try:
         space = usable_space()
-        vectors = embed_each(provider(), [texts[n] for n in wanted])
+        vectors = embed_each(provider(), [clear[name] for name in wanted])
     except EmbeddingUnavailable as refusal:
-        report.note = refusal.detail
-        return {}
+        return {}, refusal.detail
     found = zip(wanted, vectors, strict=True)
-    return {n: Meaning(vector=vector, space=space) for n, vector in found if vector is not None}
+    return {name: Meaning(vector=vector, space=space) for name, vector in found if vector is not None}, ""
 
 
 def refresh_statistics() -> None:

@@ -1,4 +1,4 @@
-"""Lessons from a JSONL file."""
+"""Lessons from a file of JSON lines or CSV."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -15,8 +15,9 @@ from memory.services.setup import open_space
 
 class Command(BaseCommand):
     help = (
-        'Imports lessons, one JSON object with a "text" (and optionally an "id") a line. Secrets, rejected values and '
-        "duplicates are refused; what is merely vague is stored and flagged, or refused with --strict."
+        'Imports lessons, one JSON object with a "text" (and optionally an "id") a line, or CSV with such columns '
+        "where the file's name ends in .csv. Secrets, rejected values and duplicates are refused; what is merely vague "
+        "is stored and flagged, or refused with --strict."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
