@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 
 from memory.rules.description import span
 from memory.services.health import HealthReport, report
+from memory.services.health.report import JobState
 from review.access import page, person_of
 from review.accounts import Choice, choose
 from review.charts import Bin, reliability, reliability_table
@@ -47,7 +48,7 @@ def health(request: HttpRequest) -> HttpResponse:
         "toggle": _toggled(request),
         "charts": [_chart("served", seen.served), _chart("withheld", seen.withheld)],
         "queues": [{"ages": each, "label": labels[each.name], "url": queue_url(each.name)} for each in figures["ages"]],
-        "jobs": _jobs(figures["report"], figures["durations"]),
+        "jobs": _jobs(figures["report"], figures["durations"], now),
         "window": WINDOWS[days],
     }
     return render(request, "review/health.html", context)
@@ -106,12 +107,25 @@ def _chart(name: str, bins: Sequence[Bin]) -> dict[str, Any]:
     }
 
 
-def _jobs(made: HealthReport, durations: dict[str, timedelta]) -> list[dict[str, Any]]:
+def _jobs(made: HealthReport, durations: dict[str, timedelta], now: datetime) -> list[dict[str, Any]]:
     waiting = {queue.name: queue.waiting for queue in made.queues}
     backlog = {job: waiting[queue] for job, queue in EMPTIES.items()} | {"embed_sweep": made.vectors.missing}
     return [
-        {"job": job, "took": _seconds(durations.get(job.job)), "backlog": backlog.get(job.job)} for job in made.jobs
+        {
+            "job": job,
+            "unfinished": _unfinished(job, now),
+            "took": _seconds(durations.get(job.job)),
+            "backlog": backlog.get(job.job),
+        }
+        for job in made.jobs
     ]
+
+
+def _unfinished(job: JobState, now: datetime) -> str:
+    """What is to be said of a run that has not ended: a worker is at it, or went away with it."""
+    if job.started_at is None or job.outcome:
+        return ""
+    return "running now" if now - job.started_at < timedelta(seconds=job.every_seconds) else "did not end"
 
 
 def _seconds(took: timedelta | None) -> str:

@@ -332,7 +332,7 @@ class TestJobs:
         assert work is not None
         insert("outcome", interaction_id=work.pk)
         text = plain(body(page))
-        assert re.search(r"credit_sweep On time just now 12\.5 s 1 ", text)
+        assert re.search(r"credit_sweep On time just now , running now 12\.5 s 1 ", text)
 
 
 class TestThePage:
