@@ -1,6 +1,7 @@
 """The code keeps its shape: imports point one way, rules stay pure, files and functions stay short."""
 
 import ast
+import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -47,10 +48,12 @@ LONG_FILES = {
 }
 LONG_FUNCTIONS: dict[str, str] = {}
 
+CALL_AS_CLIENTS = {"sonder_client", "examples"}
+
 # What the page of reports reads; nothing else of an evaluation is known outside.
 SHOWN_OF_EVALUATIONS = {"evaluation.catalogue", "evaluation.report"}
 
-ROOMS = ("memory", "review", "sonder_site", "evaluation", "scripts")
+ROOMS = ("memory", "review", "sonder_site", "evaluation", "sonder_client", "examples", "scripts")
 SOURCES = {path: path.relative_to(ROOT) for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))}
 TREES = {
     ".".join(name.with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text(encoding="utf-8"))
@@ -110,6 +113,11 @@ class TestImports:
         outside = [(a, b) for a, b in PAIRS if is_within(b, {"evaluation"}) and not a.startswith("evaluation")]
         assert {b for _, b in outside} <= SHOWN_OF_EVALUATIONS
         assert all(a.startswith("review") for a, _ in outside)
+
+    def test_the_client_knows_nothing_of_the_server(self) -> None:
+        outside = {b for a, b in PAIRS if is_within(a, {"sonder_client"}) and not is_within(b, {"sonder_client"})}
+        assert {name.partition(".")[0] for name in outside} - sys.stdlib_module_names == {"httpx", "anyio"}
+        assert [a for a, b in PAIRS if is_within(b, {"sonder_client"}) and not is_within(a, CALL_AS_CLIENTS)] == []
 
     def test_no_room_knows_what_it_must_do_without(self) -> None:
         assert [(a, b) for a, b in PAIRS if is_within(b, FORBIDDEN.get(room(a), set()))] == []
