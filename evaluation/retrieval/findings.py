@@ -13,12 +13,13 @@ from evaluation.retrieval.baselines import Baselines
 from evaluation.retrieval.scores import KS, Estimate, bootstrap, found_within, reciprocal_rank, share
 from evaluation.retrieval.sets import LabelledSet
 from memory.rules.relevance import SupportGate
-from memory.services.calibration import distribution
+from memory.services.calibration import COSINES, SUPPORTS, distribution, supports
 from memory.services.measuring import K, best_cosines, embedded
 
 BARS: Final = {"before.recall5": 95.0, "before.mrr": 0.86, "after.recall5": 93.0, "after.noise": 0.0}
 Ranking = Callable[[Answered, int], Sequence[Sequence[UUID]]]  # of a task for recall@k: one ranking a division
-WIDTH: Final = {"cosine": 0.05, "support": 0.02}
+#: What the four numbers of a gate are called.
+GATE: Final = ("enough alone", "with two shared words", "support of the store's kind", "enough with that support")
 
 
 def before(asked: Answered, k: int) -> list[Sequence[UUID]]:
@@ -171,12 +172,20 @@ class Findings:
 
     def _gates(self) -> Table:
         """The least, the middle and the highest of each threshold over all fits: how much the data move them."""
-        fits: dict[str, list[float]] = {
-            "enough alone": [gate.thresholds.uncorroborated_min_similarity for gate in self._found.gates],
-            "with two shared words": [gate.thresholds.min_similarity for gate in self._found.gates],
-            "support of the store's kind": [g.supported.min_support for g in self._found.gates if g.supported],
-            "enough with that support": [g.supported.min_similarity for g in self._found.gates if g.supported],
-        }
+        gates = self._found.gates
+        supported = [gate.supported for gate in gates if gate.supported]
+        fits = dict(
+            zip(
+                GATE,
+                (
+                    [gate.thresholds.uncorroborated_min_similarity for gate in gates],
+                    [gate.thresholds.min_similarity for gate in gates],
+                    [each.min_support for each in supported],
+                    [each.min_similarity for each in supported],
+                ),
+                strict=True,
+            )
+        )
         rows = [
             (name, min(values), sorted(values)[len(values) // 2], max(values), self._threshold(name))
             for name, values in fits.items()
@@ -188,12 +197,13 @@ class Findings:
     def _threshold(self, name: str) -> float | None:
         space = self._given.space
         gate = SupportGate(**space.gate) if space.gate else None
-        return {
-            "enough alone": space.uncorroborated_min_similarity,
-            "with two shared words": space.min_similarity,
-            "support of the store's kind": gate.min_support if gate else None,
-            "enough with that support": gate.min_similarity if gate else None,
-        }[name]
+        values = (
+            space.uncorroborated_min_similarity,
+            space.min_similarity,
+            gate.min_support if gate else None,
+            gate.min_similarity if gate else None,
+        )
+        return dict(zip(GATE, values, strict=True))[name]
 
     def _quoted(self) -> list[Table]:
         """Tables with texts: of a set of files only."""
@@ -219,29 +229,25 @@ class Findings:
         tasks = [task.question for task in self._found.tasks]
         strangers = [each.question for each in self._found.off_domain]
         cosines = best_cosines(tasks, fitting=True), best_cosines(strangers)
-        supports = [[q.support for q in each if q.support is not None] for each in (tasks, strangers)]
-        made = [self._plot("Similarity", "cosine", cosines, ("with two shared words", "enough alone"))]
-        if all(supports):
-            made.append(self._plot("Support", "support", (supports[0], supports[1]), ("support of the store's kind",)))
+        known = supports(tasks), supports(strangers)
+        labels = ("tasks, with the lesson that fits", "off-domain questions, with the most similar lesson")
+        made = [self._plot("Similarity", "cosine", dict(zip(labels, cosines, strict=True)), COSINES, GATE[:2])]
+        if all(known):
+            labels = ("tasks", "off-domain questions")
+            made.append(self._plot("Support", "support", dict(zip(labels, known, strict=True)), SUPPORTS, GATE[2:3]))
         return tuple(made)
 
-    def _plot(
-        self, what: str, unit: str, scores: tuple[Sequence[float], Sequence[float]], marks: Sequence[str]
-    ) -> Plot:
-        labels = ("tasks, with the lesson that fits", "off-domain questions, with the most similar lesson")
-        if unit == "support":
-            labels = ("tasks", "off-domain questions")
-        series = []
-        for label, values in zip(labels, scores, strict=True):
-            each = distribution(label, values, WIDTH[unit])
-            series.append(Series(label=label, x=each.edges, y=tuple(100 * share for share in each.shares)))
+    def _plot(self, what: str, unit: str, scores: dict[str, list[float]], width: float, marks: Sequence[str]) -> Plot:
+        drawn = [distribution(label, values, width) for label, values in scores.items()]
         return Plot(
-            title=f"{what}: tasks and off-domain questions",
+            title=f"{what} of tasks and of off-domain questions, and the thresholds in force",
             kind="steps",
             x_label=unit,
             y_label="% of questions",
-            series=tuple(series),
-            marks=tuple((value, f"{name}, in force") for name in marks if (value := self._threshold(name)) is not None),
+            series=tuple(
+                Series(label=each.name, x=each.edges, y=tuple(100 * share for share in each.shares)) for each in drawn
+            ),
+            marks=tuple((value, name) for name in marks if (value := self._threshold(name)) is not None),
         )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -14,21 +15,21 @@ from memory.embedding.active import usable_space
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Calibration, EmbeddingSpace, JobRun
 from memory.rules import calibration as rules
-from memory.rules.calibration import Expected, Gate
+from memory.rules.calibration import Expected, Gate, Question
 from memory.rules.relevance import SupportGate, Thresholds
 from memory.services.labelled import Evidence
 from memory.services.measuring import K, Measured, Tell, best_cosines, measure
 
 JOB: Final = "calibrate"
 NO_DATA: Final = "0" * 64  # where no questions stand behind a change
-BIN: Final = 0.05  # width of a bar of the distributions, in cosines
+COSINES, SUPPORTS = 0.05, 0.02  # width of a bin of their distributions
 REASON_LIMIT: Final = 1000  # characters
 Values = Mapping[str, Any]  # min_similarity, uncorroborated_min_similarity, gate: as a space has them
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:
-    """How often a score occurs, in bins of BIN."""
+    """How often a score occurs, in bins of one width; the first and the last bin are empty."""
 
     name: str  # tasks, off_domain, support_tasks, support_off_domain
     n: int
@@ -150,17 +151,22 @@ def _propose(space: EmbeddingSpace, evidence: Evidence, measured: Measured) -> P
 def _distributions(measured: Measured) -> tuple[Distribution, ...]:
     off_domain = (*measured.off_domain, *measured.other_topics)
     return (
-        distribution("tasks", best_cosines(measured.tasks, fitting=True)),
-        distribution("off_domain", best_cosines(off_domain)),
-        distribution("support_tasks", [q.support for q in measured.tasks if q.support is not None]),
-        distribution("support_off_domain", [q.support for q in off_domain if q.support is not None]),
+        distribution("tasks", best_cosines(measured.tasks, fitting=True), COSINES),
+        distribution("off_domain", best_cosines(off_domain), COSINES),
+        distribution("support_tasks", supports(measured.tasks), SUPPORTS),
+        distribution("support_off_domain", supports(off_domain), SUPPORTS),
     )
 
 
-def distribution(name: str, scores: Sequence[float], width: float = BIN) -> Distribution:
-    """The histogram of some scores in [-1, 1], without the empty ends."""
-    places = [int((score + 1) // width) for score in scores]
-    bins = range(min(places, default=0), max(places, default=-1) + 1)
+def supports(questions: Sequence[Question]) -> list[float]:
+    """The supports that are known."""
+    return [question.support for question in questions if question.support is not None]
+
+
+def distribution(name: str, scores: Sequence[float], width: float) -> Distribution:
+    """The histogram of some scores in [-1, 1], with one empty bin at either end; no bins without scores."""
+    places = [math.floor((score + 1) / width) for score in scores]
+    bins = range(min(places) - 1, max(places) + 2) if places else range(0)
     return Distribution(
         name=name,
         n=len(scores),

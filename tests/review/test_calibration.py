@@ -34,7 +34,7 @@ def proposal(space: EmbeddingSpace, proposed: Values | None = PROPOSED, **more: 
     """A proposal as the measurement keeps it."""
     judged = Expected(tasks=78, found=74, off_domain=48, noisy=0)
     scores = [
-        calibration.distribution(name, [0.2, 0.4, 0.5])
+        calibration.distribution(name, [0.2, 0.4, 0.5], 0.05)
         for name in ("tasks", "off_domain", "support_tasks", "support_off_domain")
     ]
     made = Proposal(
@@ -74,7 +74,7 @@ class TestReading:
     ) -> None:
         login("viewer")
         page = shown(client.get(URL))
-        assert "Similarity that is enough alone 0.500" in page
+        assert "0.500 Similarity that is enough alone" in page
         assert "Never calibrated to this store" in page
         assert "Nothing was measured yet" in page
         assert "The thresholds were never changed." in page
