@@ -192,6 +192,11 @@ class Conf:
         low=0,
         high=63_072_000,
     )
+    metrics_key: str = setting(
+        "",
+        "The bearer token that `/metrics` asks for; without one there is no such page. Never logged. The figures name "
+        "no account and no text, and still are nobody else's business.",
+    )
     sweep_seconds: int = setting(30, "Seconds between sweeps for work whose message was lost.", low=5)
 
 

@@ -7,12 +7,14 @@ from typing import Any
 import structlog
 from celery import Celery
 from celery.signals import setup_logging
+from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import ChannelError, OperationalError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonder_site.settings")
 app = Celery("sonder")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["worker"].add(DjangoStructLogInitStep)  # binds the ids of the task and of its request to every line
 
 MESSAGE_SECONDS = 3600  # a worker that comes back after an outage drops older messages: the sweep has done their work
 PAUSE_SECONDS = 10.0  # between attempts while the broker is down, so that not every request waits for it

@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "sonder_site.middleware.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "sonder_site.middleware.RequestIdMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -185,6 +186,9 @@ CELERY_BEAT_SCHEDULE = {
     "daily maintenance": {"task": "memory.tasks.maintenance_daily", "schedule": 24 * 3600.0},
 }
 
+# A task's lines carry its own id and that of the request that announced it.
+DJANGO_STRUCTLOG_CELERY_ENABLED = True
+
 # What every line says, whoever wrote it: the request it belongs to, when, who and how grave.
 _KEY = re.compile(r"sonder_([a-z0-9]{12})_[A-Za-z0-9_-]{20,}")
 
@@ -233,6 +237,7 @@ LOGGING = {
         "openai": {"level": "WARNING"},
         "mcp": {"level": "WARNING"},  # the SDK's server, which does the same
         # Each request and each task would say that it came and that it went.
+        "django_structlog.celery.receivers": {"level": env.level("REQUEST_LOG_LEVEL", "WARNING")},
         "django_structlog.middlewares.request": {"level": env.level("REQUEST_LOG_LEVEL", "WARNING")},
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},

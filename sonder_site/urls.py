@@ -6,6 +6,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from memory.api.views.health import healthz, readyz
+from memory.api.views.metrics import metrics
 from review.views.settings import Password
 
 urlpatterns = [
@@ -13,6 +14,7 @@ urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url="/static/favicon.svg")),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("api/v1/", include("memory.api.urls")),
     path("review/", include("review.urls")),
     path("login/", LoginView.as_view(), name="login"),

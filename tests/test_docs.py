@@ -31,6 +31,7 @@ from memory.services.adjudication import ACTS
 from memory.services.credit import sweep
 from review import urls as review_urls
 from scripts import settings_table
+from sonder_site.environment import SECRETS
 from tests.conftest import Agent
 from tests.markdown import CELL, fences, leads, links, rows, sections, words
 
@@ -57,6 +58,7 @@ class TestSettings:
 
     def test_every_setting_that_a_document_names_exists(self) -> None:
         known = {f"SONDER_{name.upper()}" for name in Conf.__dataclass_fields__}
+        known |= {f"{name}_FILE" for name in SECRETS} | set(re.findall(r"SONDER_[A-Z]+", read(".env.example")))
         named = {name for page in PAGES for name in re.findall(r"\bSONDER_[A-Z_]*[A-Z]\b", page.read_text())}
         assert named <= known
 

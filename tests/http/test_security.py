@@ -101,3 +101,25 @@ class TestHTTPS:
 @pytest.mark.parametrize("library", ["httpx", "httpx2", "httpcore", "httpcore2", "openai"])
 def test_the_clients_of_model_servers_log_no_address(library: str) -> None:
     assert logging.getLogger(library).level == logging.WARNING
+
+
+class TestTheRequestId:
+    pytestmark = pytest.mark.django_db
+
+    def test_is_in_every_answer_and_new_for_each_request(self) -> None:
+        told = [Client().get(path).headers["X-Request-ID"] for path in ("/healthz", "/api/v1/tasks/", "/nowhere")]
+        assert len({*told}) == 3
+        assert all(len(each) == 36 for each in told)
+
+    def test_of_a_proxy_is_kept_and_what_is_none_is_replaced(self) -> None:
+        assert Client().get("/healthz", headers={"X-Request-ID": "edge-12345678"}).headers["X-Request-ID"] == (
+            "edge-12345678"
+        )
+        for hostile in ("<script>", "x" * 65, "short", "a b c d e f g h", '"}{"level":"error'):
+            assert Client().get("/healthz", headers={"X-Request-ID": hostile}).headers["X-Request-ID"] != hostile
+
+    def test_stands_on_a_page_that_refuses(self, client: Client, operator: Any) -> None:
+        client.force_login(operator)
+        refused = client.get("/review/lessons/00000000-0000-7000-8000-000000000000/")
+        assert refused.status_code == 404
+        assert refused.headers["X-Request-ID"] in refused.content.decode()

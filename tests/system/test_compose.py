@@ -24,6 +24,7 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 RUN = (ROOT / "Dockerfile").read_text()
 LOCK = (ROOT / "deploy/requirements.lock").read_text()
+TASK = "Write the importer's retry loop."
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -126,6 +127,7 @@ def test_the_commands_of_the_services_are_a_working_site(database: str, tmp_path
             "ALLOWED_HOSTS": "sonder.example.com",
             "SECRET_KEY_FILE": str(tmp_path / "secret_key"),
             "DATABASE_URL_FILE": str(tmp_path / "database_url"),
+            "REQUEST_LOG_LEVEL": "INFO",
             "CELERY_BROKER_URL": redis.url,
             "REDIS_URL": redis.url.replace("/0", "/1"),
         }
@@ -140,9 +142,21 @@ def test_the_commands_of_the_services_are_a_working_site(database: str, tmp_path
         probe = [sys.executable, "-m", "sonder_site.probe", f"http://127.0.0.1:{port}/healthz"]
         wait_until(lambda: subprocess.run(probe, cwd=ROOT, env=own, check=False).returncode == 0)
         key = _key(own)
-        started = ask(port, key, "interactions/", {"task": "Write the importer's retry loop."})
+        started = ask(port, key, "interactions/", {"task": TASK})
         ask(port, key, f"interactions/{started['id']}/outcomes/", {"signal": "accepted"})
         wait_until(lambda: ask(port, key, "outcomes/")["results"][0]["credited_at"])  # by the worker
+    check_log([json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")], key)
+
+
+def check_log(lines: list[dict[str, Any]], key: str) -> None:
+    """Each line has the ids of what it belongs to, a task that of the request that announced it, and no line a text."""
+    reported = next(line for line in lines if "outcomes" in str(line.get("request")) and line.get("account"))
+    assert reported["key"] == key.split("_")[1]
+    done = [line for line in lines if line.get("event") == "task_succeeded" and line.get("task_id")]
+    assert reported["request_id"] in {line.get("request_id") for line in done}
+    told = json.dumps(lines)
+    assert key not in told
+    assert TASK not in told
 
 
 def _key(environment: dict[str, str]) -> str:
