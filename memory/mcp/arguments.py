@@ -136,7 +136,7 @@ class StartArguments(Write):
     ] = None
     k: K = 5
     model: Annotated[
-        Annotated[str, StringConstraints(max_length=200), STORABLE] | Nothing,
+        Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), STORABLE] | Nothing,
         Field(description="The model that does the work."),
     ] = None
 
@@ -163,7 +163,7 @@ class OutcomeArguments(Write):
         ),
     ]
     detail: Annotated[
-        Annotated[str, StringConstraints(max_length=MAX_DETAIL), STORABLE] | Nothing,
+        Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_DETAIL), STORABLE] | Nothing,
         Field(description="Anything worth knowing, such as the error message."),
     ] = None
 
