@@ -118,8 +118,8 @@ def basis(proposal: Proposal) -> list[tuple[int, str]]:
     return [*found, (proposal.other_topics, "tasks beside lessons of other topics")]
 
 
-def pictures(proposal: Proposal) -> list[Picture]:
-    """How the scores of tasks and of questions that none fits lie, with the thresholds in force and proposed."""
+def pictures(proposal: Proposal, beside: str) -> list[Picture]:
+    """How the scores of tasks and of questions that none fits lie, with the thresholds proposed and those `beside`."""
     by_name = {each.name: each for each in proposal.distributions}
     made = []
     for title, unit, pair, names_ in (
@@ -133,12 +133,12 @@ def pictures(proposal: Proposal) -> list[Picture]:
     ):
         drawn = [by_name[name] for name in pair]
         if all(each.n for each in drawn):
-            made.append(_picture(title, unit, drawn, _marks(proposal, names_)))
+            made.append(_picture(title, unit, drawn, _marks(proposal, names_, beside)))
     return made
 
 
-def _marks(proposal: Proposal, wanted: Sequence[str]) -> tuple[tuple[float, str], ...]:
-    told = [("in force", proposal.present), ("proposed", proposal.proposed or {})]
+def _marks(proposal: Proposal, wanted: Sequence[str], beside: str) -> tuple[tuple[float, str], ...]:
+    told = [(beside, proposal.present), ("proposed", proposal.proposed or {})]
     marks = [(_flat(values).get(name), words) for name in wanted for words, values in told]
     return tuple((value, words) for value, words in marks if value is not None)
 

@@ -135,14 +135,17 @@ def _read(request: HttpRequest, space: EmbeddingSpace) -> dict[str, Any]:
     if found is None:
         return context
     proposal, run = found
+    moved = proposal.version != context["version"]
+    beside = "when measured" if moved else "in force"
     return {
         **context,
         "proposal": proposal,
         "run": run,
-        "moved": proposal.version != context["version"],
+        "moved": moved,
+        "beside": beside,
         "same": proposal.proposed == present,
-        "rows": reads.rows(present, proposal.proposed or present),
+        "rows": reads.rows(proposal.present, proposal.proposed or proposal.present),
         "does": (reads.does(proposal.present_does), reads.does(proposal.proposed_does)),
         "basis": reads.basis(proposal),
-        "pictures": reads.pictures(proposal),
+        "pictures": reads.pictures(proposal, beside),
     }

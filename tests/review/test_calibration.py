@@ -150,6 +150,7 @@ class TestApplying:
         page = shown(client.get(URL))
         assert "by maintainer It finds more. Similarity that is enough alone: 0.500 to 0.420" in page
         assert "The proposal is in force." in page
+        assert "What When measured Proposed Similarity that is enough alone 0.500 0.420" in page
 
     def test_is_taken_back_by_applying_what_was_before(
         self, client: Client, login: Login, space: EmbeddingSpace
