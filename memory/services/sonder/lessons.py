@@ -11,6 +11,7 @@ from django.db import transaction
 from memory.models import ImportedRow, Lesson, LessonEmbedding, LessonTombstone, WriteRefusal
 from memory.models.base import new_id
 from memory.models.scope import scoped
+from memory.models.sql import execute
 from memory.models.vocabulary import LessonState, Origin, ReviewPolicy, TombstoneReason
 from memory.rules.claim import SIGNATURE_VERSION
 from memory.services import tombstone
@@ -58,8 +59,7 @@ def lessons(job: Job, rows: Sequence[Row]) -> None:
     each(job, "lessons", rows, look)
     meanings = _meanings(job, wanted.values())
     with transaction.atomic():
-        for candidate in wanted.values():
-            _take(job, candidate, meanings.get(candidate.legacy))
+        _note(job, [(c, *_stored(job, c, meanings.get(c.legacy))) for c in wanted.values()])
 
 
 def _is_new(job: Job, earlier: Known | None, row: Row) -> bool:
@@ -109,17 +109,39 @@ def _meanings(job: Job, candidates: Iterable[Candidate]) -> dict[str, Meaning]:
     return found
 
 
-def _take(job: Job, candidate: Candidate, meaning: Meaning | None) -> None:
-    """Through the gates. What they refuse is told of where it had been counted as imported."""
-    lesson, refusal = _stored(job, candidate, meaning)
-    if refusal:
-        job.report.tables["lessons"].imported -= 1
-        job.report.skip("lessons", candidate.legacy, refusal)
-    ImportedRow.objects.update_or_create(
-        account=job.account,
-        kind="lesson",
-        legacy_id=candidate.legacy,
-        defaults={"run": job.run, "subject": lesson, "refusal": refusal},
+def _note(job: Job, taken: Sequence[tuple[Candidate, UUID | None, str]]) -> None:
+    """What each is here. What the gates refused is told of where it had been counted as imported."""
+    for candidate, _, refusal in taken:
+        if refusal:
+            job.report.tables["lessons"].imported -= 1
+            job.report.skip("lessons", candidate.legacy, refusal)
+    ImportedRow.objects.bulk_create(
+        [
+            ImportedRow(
+                account=job.account,
+                run=job.run,
+                kind="lesson",
+                legacy_id=candidate.legacy,
+                subject=lesson,
+                refusal=refusal,
+            )
+            for candidate, lesson, refusal in taken
+        ],
+        update_conflicts=True,
+        unique_fields=["account", "kind", "legacy_id"],
+        update_fields=["run", "subject", "refusal"],
+    )
+    new = [(candidate, lesson) for candidate, lesson, refusal in taken if lesson is not None and not refusal]
+    # Recorded now, and as old as they are: the age counts in ranking.
+    execute(
+        "UPDATE lesson SET created_at = told.at FROM unnest(%s::uuid[], %s::timestamptz[]) AS told(id, at) "
+        "WHERE lesson.id = told.id",
+        [[lesson for _, lesson in new], [candidate.at for candidate, _ in new]],
+    )
+    LessonEmbedding.objects.bulk_create(
+        LessonEmbedding(lesson_id=lesson, space=candidate.lies.space, embedding=candidate.lies.vector)
+        for candidate, lesson in new
+        if candidate.lies is not None and not candidate.lies.space.is_active
     )
 
 
@@ -134,13 +156,7 @@ def _stored(job: Job, candidate: Candidate, meaning: Meaning | None) -> tuple[UU
         same = Lesson.objects.filter(scoped(job.scope), text_sha256=written.verdict.digest)
         is_there = written.verdict.refusal == DUPLICATE
         return same.values_list("pk", flat=True).first() if is_there else None, written.verdict.refusal
-    # Recorded now, and as old as it is: its age counts in ranking.
-    Lesson.objects.filter(pk=written.lesson.pk).update(created_at=candidate.at)
     job.report.flagged.update(written.verdict.flags)
-    if candidate.lies is not None and not candidate.lies.space.is_active:
-        LessonEmbedding.objects.create(
-            lesson=written.lesson, space=candidate.lies.space, embedding=candidate.lies.vector
-        )
     return written.lesson.pk, ""
 
 
