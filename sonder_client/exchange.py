@@ -108,7 +108,7 @@ def _refusal(answer: httpx.Response, request_id: str) -> errors.SonderError:
         title=str(problem.get("title", answer.reason_phrase)),
         detail=str(problem.get("detail", "The answer says nothing more.")),
         errors={str(k): tuple(map(str, v)) for k, v in named.items()} if isinstance(named, dict) else {},
-        request_id=request_id,
+        request_id=answer.headers.get("X-Request-ID", request_id),
     )
     if isinstance(refusal, errors.Throttled):
         refusal.retry_after = asked_by(answer)

@@ -4,12 +4,37 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 from django.core.asgi import get_asgi_application
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
+
+from sonder_site.middleware import REQUEST_ID
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonder_site.settings")
+
+
+class Identified:
+    """Gives each request of an application its id, as the site's RequestIdMiddleware does."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = Headers(scope=scope).get("X-Request-ID", "")
+        chosen = given if REQUEST_ID.fullmatch(given) else str(uuid4())
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Request-ID"] = chosen
+            await send(message)
+
+        with bound_contextvars(request_id=chosen):
+            await self._app(scope, receive, answer)
 
 
 def compose() -> Starlette:
@@ -17,11 +42,12 @@ def compose() -> Starlette:
     site: Any = get_asgi_application()  # Starlette types the same interface otherwise
     from memory.mcp.http import Endpoint  # the models are ready from here on
 
-    mcp = Endpoint()
+    endpoint = Endpoint()
+    mcp = Identified(endpoint)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with mcp.run():
+        async with endpoint.run():
             yield
 
     routes = [Route("/mcp", mcp), Route("/mcp/", mcp), Mount("/", site)]

@@ -188,6 +188,8 @@ CELERY_BEAT_SCHEDULE = {
 
 # A task's lines carry its own id and that of the request that announced it.
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
+# The id is RequestIdMiddleware's, which lets nothing through that does not look like one.
+DJANGO_STRUCTLOG_TRUST_UPSTREAM_REQUEST_ID = True
 
 # What every line says, whoever wrote it: the request it belongs to, when, who and how grave.
 _KEY = re.compile(r"sonder_([a-z0-9]{12})_[A-Za-z0-9_-]{20,}")

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import httpx
 import pytest
+from django.core.handlers.wsgi import WSGIHandler
 
 import sonder_client as sonder
 from memory.models import Interaction, Lesson, Outcome
@@ -152,6 +154,22 @@ class TestRefusals:
         assert refusal.errors["signal"][0].startswith("choose one of tests_passed")
         assert "\n  signal: choose one of tests_passed" in str(refusal)
         assert len(refusal.request_id) == 36
+
+    def test_the_request_id_is_the_one_that_the_server_logs(
+        self, agent: Agent, connect: Connect, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def break_down(*_: object) -> None:
+            raise RuntimeError
+
+        monkeypatch.setattr("memory.services.interaction.start", break_down)
+        with pytest.raises(sonder.Refused, match="The log has the reason") as caught:
+            connect(agent, transport=httpx.WSGITransport(WSGIHandler(), raise_app_exceptions=False)).start_interaction(
+                TASK
+            )
+        (line,) = (
+            dict(record.msg) for record in caplog.records if record.name == "django_structlog.middlewares.request"
+        )
+        assert (line["request_id"], line["key"]) == (caught.value.request_id, agent.key.prefix)
 
     def test_the_same_key_for_another_request_is_a_conflict(self, client: Sonder) -> None:
         first = client.start_interaction(TASK, idempotency_key="abc")

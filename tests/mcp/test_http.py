@@ -11,7 +11,9 @@ import pytest
 from django.utils import timezone
 from mcp import Client, types
 
+from memory.mcp.calls import BROKEN
 from memory.models import ApiKey, Interaction, Lesson, Outcome
+from memory.services import interaction as interactions
 from memory.services.credit import sweep
 from tests.conftest import Agent, make_agent
 from tests.http.calls import LESSONS, nothing_changes
@@ -100,7 +102,23 @@ def test_who_has_no_live_key_does_not_come_in(agent: Agent, account: Any, addres
                 refused_over_http(found, 401)
         in_the_address = httpx.post(f"{address}/mcp?key={agent.token}", json=starting(TASK), headers=HEADERS)
         refused_over_http(in_the_address, 401)
-    assert post(address, agent.token, starting(TASK)).json()["result"]["isError"] is False
+    let_in = post(address, agent.token, starting(TASK), **{"X-Request-ID": "mine-1234"})
+    assert let_in.json()["result"]["isError"] is False
+    assert let_in.headers["X-Request-ID"] == "mine-1234"
+
+
+def test_a_fault_is_logged_with_the_request_id_that_the_answer_has(
+    agent: Agent, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_down(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(interactions, "start", break_down)
+    found = post(address, agent.token, starting(TASK), **{"X-Request-ID": "not one!"})
+    assert found.json()["error"]["message"] == BROKEN
+    (line,) = (dict(record.msg) for record in caplog.records if record.name == "memory.mcp.calls")
+    assert (line["request_id"], line["key"]) == (found.headers["X-Request-ID"], agent.key.prefix)
+    assert len(line["request_id"]) == 36
 
 
 def test_pages_of_others_and_other_names_do_not_come_in(agent: Agent, address: str, settings: Any) -> None:
