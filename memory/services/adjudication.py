@@ -14,7 +14,8 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from memory.errors import Conflict, Invalid, NotFound
-from memory.models import Adjudication, Contradiction, Interaction, Lesson, ReviewItem, TrustEvent
+from memory.models import Adjudication, Contradiction, Interaction, Lesson, ReviewItem
+from memory.models.sql import fetch
 from memory.models.vocabulary import REASONED_VERDICTS, ReviewKind, Role, Verdict
 from memory.rules.reasons import reasons_for
 from memory.services import (
@@ -51,7 +52,7 @@ class Decision:
     @property
     def reason(self) -> str:
         """As journals keep it."""
-        return f"{self.reason_code}: {self.note}" if self.note else self.reason_code
+        return ": ".join(filter(None, (self.reason_code, self.note)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +223,12 @@ def account_of(subject: UUID) -> UUID | None:
 
 def version_of(subject: UUID) -> int:
     """What a decision without an item expects: it grows with each event and each decision about the subject."""
-    events = TrustEvent.objects.filter(lesson=subject).count()
-    return events + Adjudication.objects.filter(subject=subject).count()
+    ((version,),) = fetch(
+        "SELECT (SELECT count(*) FROM trust_event WHERE lesson = %(subject)s) "
+        "+ (SELECT count(*) FROM adjudication WHERE subject = %(subject)s)",
+        {"subject": subject},
+    )
+    return int(version)
 
 
 def _expect_version(decision: Decision) -> ReviewItem | None:

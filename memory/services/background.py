@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,27 @@ class Withheld:
     tally: Tally  # losses, observed and expected
 
 
+# Every sum that an expectation is made of, in one read: a page and a credit make many, and each way there costs more
+# than what is fetched.
+_SUMS = """
+    SELECT 'source', NULL::uuid, NULL::uuid, source, n, losses, NULL::numeric, NULL::numeric
+        FROM source_sum WHERE {same}
+    UNION ALL SELECT 'task', NULL, NULL, task_digest, NULL, NULL, o, e
+        FROM task_sum WHERE {same} AND task_digest = ANY(%(digests)s)
+    UNION ALL SELECT 'own_source', lesson_id, NULL, source, n, losses, NULL, NULL
+        FROM lesson_source_sum WHERE lesson_id = ANY(%(lessons)s)
+    UNION ALL SELECT 'own_task', lesson_id, NULL, task_digest, NULL, NULL, o, e
+        FROM lesson_task_sum WHERE lesson_id = ANY(%(lessons)s) AND task_digest = ANY(%(digests)s)
+    UNION ALL SELECT 'lesson', lesson_id, NULL, NULL, NULL, NULL, o, e FROM lesson_sum WHERE lesson_id = ANY(%(peers)s)
+    UNION ALL SELECT 'pair', lesson_id, other_id, NULL, NULL, NULL, o, e
+        FROM lesson_pair_sum WHERE lesson_id = ANY(%(lessons)s) AND other_id = ANY(%(peers)s)
+    UNION ALL SELECT 'pair', lesson_id, other_id, NULL, NULL, NULL, o, e
+        FROM lesson_pair_sum WHERE lesson_id = ANY(%(peers)s) AND other_id = ANY(%(lessons)s)
+    UNION ALL SELECT 'withheld', lesson_id, NULL, exposure, n, NULL, o, e
+        FROM withheld_sum WHERE lesson_id = ANY(%(lessons)s)
+"""
+
+
 class Background:
     """Today's sums around the rows of some lessons, for the loss that each row was to expect without its lesson."""
 
@@ -34,12 +56,11 @@ class Background:
 
     @classmethod
     def read(cls, account_id: UUID | None, lessons: Iterable[UUID], rows: Mapping[UUID, Sequence[Row]]) -> "Background":
-        """A constant number of reads, each by index, whatever the size of the tables."""
+        """Two reads, each by index, whatever the size of the tables."""
         self = cls()
         ids = list(lessons)
         digests = list({row.task_digest for own in rows.values() for row in own})
         interactions = list({row.interaction for own in rows.values() for row in own})
-        same, scope = ("account_id IS NULL", []) if account_id is None else ("account_id = %s", [account_id])
         for interaction, peer in fetch(
             "SELECT interaction_id, lesson_id FROM lesson_usage WHERE interaction_id = ANY(%s) "
             "AND exposure IN ('served', 'probation') ORDER BY 1, 2",
@@ -47,26 +68,31 @@ class Background:
         ):
             self.cohort.setdefault(interaction, []).append(peer)
         peers = list({peer for cohort in self.cohort.values() for peer in cohort})
-        self.source = {
-            s: (n, lost) for s, n, lost in fetch(f"SELECT source, n, losses FROM source_sum WHERE {same}", scope)
-        }
-        task = f"SELECT task_digest, o, e FROM task_sum WHERE {same} AND task_digest = ANY(%s)"
-        self.task = {digest: _tally(o, e) for digest, o, e in fetch(task, [*scope, digests])}
-        own = "SELECT lesson_id, source, n, losses FROM lesson_source_sum WHERE lesson_id = ANY(%s)"
-        self.own_source = {(i, source): (n, lost) for i, source, n, lost in fetch(own, [ids])}
-        own = (
-            "SELECT lesson_id, task_digest, o, e FROM lesson_task_sum "
-            "WHERE lesson_id = ANY(%s) AND task_digest = ANY(%s)"
-        )
-        self.own_task = {(i, digest): _tally(o, e) for i, digest, o, e in fetch(own, [ids, digests])}
-        total = "SELECT lesson_id, o, e FROM lesson_sum WHERE lesson_id = ANY(%s)"
-        self.lesson = {i: _tally(o, e) for i, o, e in fetch(total, [peers])}
-        pair = "SELECT lesson_id, other_id, o, e FROM lesson_pair_sum WHERE lesson_id = ANY(%s) AND other_id = ANY(%s)"
-        self.pair = {(a, b): _tally(o, e) for a, b, o, e in fetch(f"{pair} UNION {pair}", [ids, peers, peers, ids])}
-        held = "SELECT lesson_id, exposure, n, o, e FROM withheld_sum WHERE lesson_id = ANY(%s)"
-        for lesson, exposure, n, o, e in fetch(held, [ids]):
-            self.withheld.setdefault(lesson, {})[exposure] = Withheld(n=n, tally=_tally(o, e))
+        same = "account_id IS NULL" if account_id is None else "account_id = %(account)s"
+        known = {"account": account_id, "lessons": ids, "digests": digests, "peers": peers}
+        for row in fetch(_SUMS.format(same=same), known):
+            self._take(*row)
         return self
+
+    def _take(
+        self, table: str, lesson: UUID, other: UUID, word: str, n: int, losses: int, o: Decimal, e: Decimal
+    ) -> None:
+        """One sum; which of the values it has, its table says."""
+        match table:
+            case "source":
+                self.source[word] = (n, losses)
+            case "task":
+                self.task[word] = _tally(o, e)
+            case "own_source":
+                self.own_source[lesson, word] = (n, losses)
+            case "own_task":
+                self.own_task[lesson, word] = _tally(o, e)
+            case "lesson":
+                self.lesson[lesson] = _tally(o, e)
+            case "pair":
+                self.pair[lesson, other] = _tally(o, e)
+            case "withheld":
+                self.withheld.setdefault(lesson, {})[word] = Withheld(n=n, tally=_tally(o, e))
 
     def expected(self, lesson: UUID, row: Row) -> Expectation:
         """The loss to expect in a row if the lesson did nothing."""

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import transaction
 
 from memory.errors import NotFound
-from memory.models import EmbeddingSpace, Lesson, LessonEmbedding
+from memory.models import Lesson, LessonEmbedding
 from memory.models.scope import scoped
 from memory.models.sql import fetch
 from memory.models.vocabulary import LessonState
@@ -25,8 +25,13 @@ def lesson_for(account_id: UUID, lesson_id: UUID) -> Lesson:
     return lesson
 
 
-def evidence_of(lesson: Lesson) -> dict[str, Any]:
-    """The lesson's standing, computed now from its rows: gates, losses, counts and the standing in sentences."""
+def evidence_of(lesson: Lesson, by_person: bool | None = None) -> dict[str, Any]:
+    """The lesson's standing, computed now from its rows: gates, losses, counts and the standing in sentences.
+
+    `by_person` says whether a person put it into its quarantine, where the caller knows.
+    """
+    if by_person is None:
+        by_person = lesson.state == LessonState.QUARANTINED and held_by_person(lesson.pk)
     ((record, assessment),) = policy().assess([lesson.pk], lesson.account_id)
     evidence = assessment.evidence
     return {
@@ -41,7 +46,7 @@ def evidence_of(lesson: Lesson) -> dict[str, Any]:
             losses=record.losses,
             evidence=evidence,
             on_trial=assessment.on_trial,
-            by_person=lesson.state == LessonState.QUARANTINED and held_by_person(lesson.pk),
+            by_person=by_person,
         ),
     }
 
@@ -49,10 +54,10 @@ def evidence_of(lesson: Lesson) -> dict[str, Any]:
 @transaction.atomic
 def neighbours_of(lesson: Lesson, limit: int = 10) -> list[dict[str, Any]]:
     """The most similar live lessons of the same scope, by cosine in the active space; empty without a vector."""
-    space = EmbeddingSpace.objects.filter(is_active=True).first()
-    own = LessonEmbedding.objects.filter(lesson=lesson, space=space).first() if space else None
-    if space is None or own is None:
+    own = LessonEmbedding.objects.filter(lesson=lesson, space__is_active=True).select_related("space").first()
+    if own is None:
         return []
+    space = own.space
     column = f"embedding::halfvec({space.dimension})"
     vector = vector_literal(own.embedding)
     prepare_session()  # else the index gives up before it has met enough rows of this account

@@ -6,13 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Case, F, OuterRef, Q, Subquery, UUIDField, Value, When
 
 from memory.models import (
     Adjudication,
     Comment,
     Contradiction,
-    Interaction,
     Lesson,
     LessonUsage,
     ReviewItem,
@@ -20,8 +19,9 @@ from memory.models import (
     UsageExemption,
 )
 from memory.models.sql import fetch
-from memory.models.vocabulary import ReviewStatus, TrustEventKind
+from memory.models.vocabulary import LessonState, ReviewStatus, TrustEventKind, Verdict
 from memory.services.adjudication import version_of
+from memory.services.quarantine import held_by_person
 from memory.services.reading import evidence_of
 from review.charts.intervals import Estimate
 from review.charts.timeline import Mark, Serving, Span, Timeline
@@ -34,6 +34,7 @@ WINDOW: Final = (
     2000  # judged servings that charts look at: the record of a busy lesson is longer than any reading of it
 )
 HISTORY: Final = 50
+TICKS: Final = 200  # judged servings on the strip
 
 Accounts = Sequence[UUID] | None  # that the reader may see; None for all
 
@@ -86,39 +87,26 @@ class Evidence:
     withheld: frozenset[UUID]  # the reader's own work whose verdict is withheld from view
 
 
-def evidence(lesson: Lesson, accounts: Accounts) -> Evidence:
+def evidence(lesson: Lesson, accounts: Accounts, by_person: bool) -> Evidence:
     """The evidence, computed now."""
-    found = evidence_of(lesson)
+    found = evidence_of(lesson, by_person)
     mine = [row for row in found["rows"] if accounts is None or UUID(row["account"]) in set(accounts)]
     hidden = frozenset(interaction for row in mine if withheld(interaction := UUID(row["interaction"]), row["source"]))
     seen = [row for row in mine if UUID(row["interaction"]) not in hidden]
     ids = [UUID(row["interaction"]) for row in seen]
-    tasks = dict(Interaction.objects.filter(pk__in=ids).values_list("pk", "task"))
-    usages = dict(LessonUsage.objects.filter(lesson=lesson, interaction__in=ids).values_list("interaction", "pk"))
+    usages = LessonUsage.objects.filter(lesson=lesson, interaction__in=ids)
+    known = {work: (pk, task) for work, pk, task in usages.values_list("interaction", "pk", "interaction__task")}
     rows = [
         Row(
             figures={**row, "at": datetime.fromisoformat(row["at"])},
-            task=tasks.get(UUID(row["interaction"])),
-            usage=usages.get(UUID(row["interaction"])),
+            task=task,
+            usage=usage,
             lost=row["reward"] < 0,
         )
         for row in seen
+        for usage, task in (known.get(UUID(row["interaction"]), (None, None)),)
     ]
     return Evidence(figures=found, rows=rows, elsewhere=len(found["rows"]) - len(mine), withheld=hidden)
-
-
-def served(lesson: UUID) -> Served:
-    """Counts over its whole life."""
-    ((servings, withheld, latest),) = fetch(
-        """
-        SELECT count(*) FILTER (WHERE exposure IN ('served', 'probation')),
-            count(*) FILTER (WHERE exposure NOT IN ('served', 'probation')),
-            max(created_at) FILTER (WHERE exposure IN ('served', 'probation'))
-        FROM lesson_usage WHERE lesson_id = %s
-        """,
-        [lesson],
-    )
-    return Served(servings=servings, withheld=withheld, latest=latest)
 
 
 def segments(lesson: UUID, accounts: Accounts) -> list[Segment]:
@@ -157,25 +145,43 @@ def segments(lesson: UUID, accounts: Accounts) -> list[Segment]:
     ]
 
 
-def strip(
-    lesson: Lesson, events: Sequence[TrustEvent], now: datetime, accounts: Accounts
-) -> tuple[Timeline, frozenset[UUID]]:
-    """Its judged servings as ticks, quarantines as spans; and the work without a tick, whose verdict is withheld."""
-    own = "true" if accounts is None else "i.account_id = ANY(%s)"
+@dataclass(frozen=True, kw_only=True)
+class Life:
+    """How often it was handed out, and what came of it when."""
+
+    served: Served
+    strip: Timeline
+    withheld: frozenset[UUID]  # the reader's own work that has no tick, because its verdict is withheld from view
+
+
+def life(lesson: Lesson, events: Sequence[TrustEvent], now: datetime, accounts: Accounts) -> Life:
+    """Counts over its whole life, its latest judged servings as ticks, and its quarantines as spans. In one read."""
+    own = "true" if accounts is None else "i.account_id = ANY(%(accounts)s)"
     rows = fetch(
         f"""
-        SELECT u.outcome_at, u.reward < 0, i.id, u.outcome_source, {own} FROM (
+        SELECT c.*, u.outcome_at, u.reward < 0, i.id, u.outcome_source, {own} FROM (
+            SELECT count(*) FILTER (WHERE exposure IN ('served', 'probation')),
+                count(*) FILTER (WHERE exposure NOT IN ('served', 'probation')),
+                max(created_at) FILTER (WHERE exposure IN ('served', 'probation'))
+            FROM lesson_usage WHERE lesson_id = %(lesson)s
+        ) c LEFT JOIN (
             SELECT * FROM lesson_usage
-            WHERE lesson_id = %s AND exposure IN ('served', 'probation') AND weight > 0 AND reward <> 0
-            ORDER BY credit_seq DESC LIMIT 200
-        ) u JOIN interaction i ON i.id = u.interaction_id ORDER BY u.credit_seq
+            WHERE lesson_id = %(lesson)s AND exposure IN ('served', 'probation') AND weight > 0 AND reward <> 0
+            ORDER BY credit_seq DESC LIMIT {TICKS}
+        ) u ON true LEFT JOIN interaction i ON i.id = u.interaction_id ORDER BY u.credit_seq
         """,
-        [*([] if accounts is None else [list(accounts)]), lesson.pk],
+        {"lesson": lesson.pk, "accounts": accounts},
     )
-    hidden = frozenset(work for _, _, work, source, mine in rows if mine and withheld(work, source))
+    servings, withheld_ones, latest = rows[0][:3]
+    judged = [row[3:] for row in rows if row[3] is not None]
+    hidden = frozenset(work for _, _, work, source, mine in judged if mine and withheld(work, source))
+    ticks = [Serving(at=at, lost=lost) for at, lost, work, _, _ in judged if work not in hidden]
     marks = [Mark(at=event.created_at, label="edited") for event in events if event.kind == TrustEventKind.EDITED]
-    servings = [Serving(at=at, lost=lost) for at, lost, work, _, _ in rows if work not in hidden]
-    return Timeline(servings=servings, until=now, marks=marks, spans=_quarantines(events)), hidden
+    return Life(
+        served=Served(servings=servings, withheld=withheld_ones, latest=latest),
+        strip=Timeline(servings=ticks, until=now, marks=marks, spans=_quarantines(events)),
+        withheld=hidden,
+    )
 
 
 ENTER: Final = {"quarantined", "quarantined_by_reviewer"}
@@ -218,10 +224,37 @@ def told(events: Sequence[TrustEvent]) -> list[Told]:
     return [Told(event=event, what=event_in_words(event.kind), who=known[event.actor]) for event in events]
 
 
-def decisions(lesson: UUID) -> list[Adjudication]:
-    """What people decided about it, newest first."""
-    made = Adjudication.objects.filter(subject=lesson).select_related("reviewer", "reverts")
-    return list(made.order_by("-created_at", "-id")[:HISTORY])
+def kept_out_by_person(lesson: Lesson, events: Sequence[TrustEvent]) -> bool:
+    """Whether a person, and not the policy, put it into the quarantine that it is in; `events` are newest first."""
+    if lesson.state != LessonState.QUARANTINED:
+        return False
+    latest = next((event.kind for event in events if event.kind in ENTER), None)
+    if latest is None and len(events) == HISTORY:  # it is longer ago than what was read
+        return held_by_person(lesson.pk)
+    return latest == TrustEventKind.QUARANTINED_BY_REVIEWER
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What somebody wrote about it: a comment, or the note of a decision."""
+
+    who: str
+    at: datetime
+    text: str
+    verdict: str  # in words; empty for a comment
+
+
+def said(lesson: UUID) -> list[Said]:
+    """What people wrote, the newest HISTORY of it, oldest first."""
+    columns = ("by", "created_at", "body", "kind")
+    comments = Comment.objects.filter(subject=lesson).annotate(by=F("author__username"), body=F("text"), kind=Value(""))
+    decided = Adjudication.objects.filter(subject=lesson).exclude(note="")
+    notes = decided.annotate(by=F("reviewer__username"), body=F("note"), kind=F("verdict"))
+    both = comments.values_list(*columns).union(notes.values_list(*columns), all=True).order_by("-created_at")
+    return [
+        Said(who=who, at=at, text=text, verdict=Verdict(kind).label if kind else "")
+        for who, at, text, kind in reversed(both[:HISTORY])
+    ]
 
 
 def comments(subject: UUID) -> list[Comment]:
@@ -231,10 +264,10 @@ def comments(subject: UUID) -> list[Comment]:
 
 def contradictions(lesson: UUID) -> list[tuple[Contradiction, str]]:
     """The pairs it is a side of, with the other side's text."""
-    pairs = list(Contradiction.objects.filter(Q(first=lesson) | Q(second=lesson)).order_by("-created_at")[:10])
-    others = {pair.pk: pair.second if pair.first == lesson else pair.first for pair in pairs}
-    texts = dict(Lesson.objects.filter(pk__in=others.values()).values_list("pk", "text"))
-    return [(pair, texts.get(others[pair.pk], "a lesson that is gone")) for pair in pairs]
+    other = Case(When(first=lesson, then=F("second")), default=F("first"), output_field=UUIDField())
+    text = Lesson.objects.filter(pk=OuterRef("other")).values("text")
+    pairs = Contradiction.objects.filter(Q(first=lesson) | Q(second=lesson)).annotate(other=other, text=Subquery(text))
+    return [(pair, pair.text or "a lesson that is gone") for pair in pairs.order_by("-created_at")[:10]]
 
 
 def excused(lesson: UUID) -> list[UsageExemption]:

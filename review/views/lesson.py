@@ -13,12 +13,11 @@ from django.views.decorators.http import require_GET
 
 from memory import conf
 from memory.errors import NotFound
-from memory.models import Lesson, LessonStanding, ReviewItem
+from memory.models import Lesson, ReviewItem
 from memory.models.vocabulary import LessonState, Role, Verdict
 from memory.rules.description import describe_evidence
 from memory.rules.outlook import lead, odds_in_words, would_free, would_quarantine
 from memory.services.authority import Person
-from memory.services.quarantine import held_by_person
 from memory.services.reading import neighbours_of
 from memory.services.rejection import LIVE
 from review.access import page, person_of, visible
@@ -27,6 +26,7 @@ from review.charts.odds import OddsRow, odds_line, odds_table
 from review.charts.timeline import Timeline, timeline, timeline_table
 from review.queries import lesson as queries
 from review.queries.card import successor
+from review.queries.outcomes import standing_of
 from review.words import VERDICTS
 
 PAGE_SIZE = 50
@@ -77,39 +77,41 @@ def index(request: HttpRequest) -> HttpResponse:
 @page()
 def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
     """The lesson's page. Reading it changes nothing."""
-    lesson = Lesson.objects.filter(visible(request), pk=lesson_id).select_related("reviewed_by").first()
+    lesson = (
+        Lesson.objects.filter(visible(request), pk=lesson_id).select_related("reviewed_by", "lessonstanding").first()
+    )
     if lesson is None:
         return _merged(request, lesson_id)
     accounts = person_of(request).accounts()
     item = queries.open_item(lesson.pk)
-    found = queries.evidence(lesson, accounts)
-    evidence, rows = found.figures, found.rows
     history = queries.events(lesson.pk)
-    strip, unseen = queries.strip(lesson, history, timezone.now(), accounts)
-    charts = _charts(evidence, rows, strip, queries.segments(lesson.pk, accounts))
+    by_person = queries.kept_out_by_person(lesson, history)
+    found = queries.evidence(lesson, accounts, by_person)
+    life = queries.life(lesson, history, timezone.now(), accounts)
+    evidence, rows = found.figures, found.rows
+    charts = _charts(evidence, rows, life.strip, queries.segments(lesson.pk, accounts))
     context = {
         "lesson": lesson,
-        "standing": LessonStanding.objects.filter(pk=lesson.pk).first(),
+        "standing": standing_of(lesson),
         "item": item,
         "holder": held_by_another(item, person_of(request)),
         "live": lesson.state in LIVE,
         "successor": None if lesson.state in LIVE else successor(lesson.pk),
-        "served": queries.served(lesson.pk),
+        "served": life.served,
         "evidence": evidence,
         "description": describe_evidence(evidence),
         "rows": rows,
         "losses": [row for row in rows if row.lost],
         "elsewhere": found.elsewhere,
-        "withheld": len(found.withheld | unseen),
+        "withheld": len(found.withheld | life.withheld),
         "excused": queries.excused(lesson.pk),
         "charts": charts,
         "segmented": any(chart["name"] == "segment" for chart in charts),
         "lead": lead(evidence),
-        "outlook": _outlook(lesson, evidence),
+        "outlook": _outlook(lesson, evidence, by_person),
         "odds": odds_in_words(evidence["odds"]) if evidence.get("odds") else "",
         "history": queries.told(history),
-        "decisions": queries.decisions(lesson.pk),
-        "comments": queries.comments(lesson.pk),
+        "said": queries.said(lesson.pk),
         "contradictions": queries.contradictions(lesson.pk),
         "neighbours": neighbours_of(lesson, 5),
         **choices(request, lesson, item),
@@ -134,10 +136,10 @@ def held_by_another(item: ReviewItem | None, who: Person) -> str:
     return item.claimed_by.get_username() if expires and expires > timezone.now() else ""
 
 
-def _outlook(lesson: Lesson, evidence: dict[str, Any]) -> str:
+def _outlook(lesson: Lesson, evidence: dict[str, Any], by_person: bool) -> str:
     """What would change where it is."""
     if lesson.state == LessonState.QUARANTINED:
-        return would_free(evidence, by_person=held_by_person(lesson.pk))
+        return would_free(evidence, by_person=by_person)
     return would_quarantine(evidence) if lesson.state == LessonState.ACTIVE else ""
 
 
