@@ -26,8 +26,8 @@ def usage(job: Job, rows: Sequence[Row]) -> None:
     """
     lock_scope(job.scope)  # nothing is scored between the look and the insert
     known = {
-        "lesson": job.known("lesson", (values.optional_id(row.get("lesson_id")) for row in rows)),
-        "interaction": job.known("interaction", (values.optional_id(row.get("interaction_id")) for row in rows)),
+        "lesson": job.known("lesson", (row.get("lesson_id") for row in rows)),
+        "interaction": job.known("interaction", (row.get("interaction_id") for row in rows)),
     }
     works = {found.subject for found in known["interaction"].values() if found.alive}
     scored = set(Credit.objects.filter(pk__in=works).values_list("pk", flat=True))

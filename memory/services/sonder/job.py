@@ -30,7 +30,7 @@ from memory.models.base import new_id, told_at
 from memory.rules.text import clean
 from memory.services.sonder.report import Report
 from memory.services.sonder.snapshot import Row, Snapshot
-from memory.services.sonder.values import LONGEST_ID, Skipped, project_slug
+from memory.services.sonder.values import LONGEST_ID, Skipped, optional_id, project_slug
 
 GONE: Final = "gone_here"  # was brought in before, and was erased or merged away since
 ORPHAN: Final = "orphan"  # names a row that the file does not have, or that was skipped
@@ -74,9 +74,11 @@ class Job:
     projects: dict[str, Project] = field(default_factory=dict)  # by the old name
     sessions: dict[str, Session] = field(default_factory=dict)  # by the agent's own id, which is the old one
 
-    def known(self, kind: str, legacy: Iterable[str | None]) -> dict[str, Known]:
+    def known(self, kind: str, legacy: Iterable[Any]) -> dict[str, Known]:
         """Those of these old ids that were met before, in two reads."""
-        rows = ImportedRow.objects.filter(account=self.account, kind=kind, legacy_id__in={i for i in legacy if i})
+        rows = ImportedRow.objects.filter(
+            account=self.account, kind=kind, legacy_id__in={i for i in map(optional_id, legacy) if i}
+        )
         found = list(rows.values_list("legacy_id", "subject", "refusal"))
         there = MODELS[kind]._default_manager.filter(pk__in=[subject for _, subject, _ in found if subject])
         alive = set(there.values_list("pk", flat=True))

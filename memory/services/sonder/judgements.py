@@ -21,7 +21,7 @@ REFUSALS = {word: word for word in ("private", "rejected_value", "exact_duplicat
 
 def outcomes(job: Job, rows: Sequence[Row]) -> None:
     """Outcomes in the order in which they were reported. Who judged is `unknown` unless the file says it."""
-    works = job.known("interaction", (values.optional_id(row.get("interaction_id")) for row in rows))
+    works = job.known("interaction", (row.get("interaction_id") for row in rows))
     known = job.known("outcome", (_name(row) for row in rows))
     subjects = [found.subject for found in works.values() if found.subject]
     latest = Outcome.objects.filter(interaction__in=subjects).values_list("interaction_id", "source")
@@ -75,7 +75,7 @@ def _source(row: Row) -> str:
 
 def distillations(job: Job, rows: Sequence[Row]) -> None:
     """What distillation came to. What it had not finished is not taken over: its worker is not here."""
-    works = job.known("interaction", (values.optional_id(row.get("interaction_id")) for row in rows))
+    works = job.known("interaction", (row.get("interaction_id") for row in rows))
     subjects = [found.subject for found in works.values() if found.subject]
     there = set(LessonDistillation.objects.filter(pk__in=subjects).values_list("pk", flat=True))
     made = dict(Lesson.objects.filter(source_interaction__in=subjects).values_list("source_interaction", "pk"))
@@ -142,6 +142,6 @@ def _refused(job: Job, works: Collection[str]) -> dict[str, str]:
     rows = job.source.connection.execute(
         f"SELECT id, source_interaction FROM lessons WHERE source_interaction IN ({mark})", list(works)
     ).fetchall()
-    sources = {legacy: source for legacy, source in rows if isinstance(legacy, str)}
+    sources = {legacy: source for legacy, source in rows if values.optional_id(legacy)}
     refused = ImportedRow.objects.filter(account=job.account, kind="lesson", legacy_id__in=sources, refusal__gt="")
     return {sources[legacy]: refusal for legacy, refusal in refused.values_list("legacy_id", "refusal")}

@@ -43,8 +43,8 @@ class Candidate:
 
 def lessons(job: Job, rows: Sequence[Row]) -> None:
     """A batch of lessons. The model is asked outside of the transaction that stores them."""
-    known = job.known("lesson", (values.optional_id(row.get("id")) for row in rows))
-    sources = job.known("interaction", (values.optional_id(row.get("source_interaction")) for row in rows))
+    known = job.known("lesson", (row.get("id") for row in rows))
+    sources = job.known("interaction", (row.get("source_interaction") for row in rows))
     wanted: dict[str, Candidate] = {}
 
     def look(row: Row) -> bool:
@@ -190,12 +190,12 @@ def digests(job: Job) -> frozenset[str]:
 
 def tombstones(job: Job, rows: Sequence[Row]) -> None:
     """Rejected values whose text is gone: their old digest, and their vector in its own space."""
-    sources = job.known("interaction", (values.optional_id(row.get("source_interaction")) for row in rows))
-    known = job.known("lesson", (values.optional_id(row.get("source_lesson_id")) for row in rows))
+    sources = job.known("interaction", (row.get("source_interaction") for row in rows))
+    known = job.known("lesson", (row.get("source_lesson_id") for row in rows))
 
     def take(row: Row) -> bool:
         digest = _digest(row)
-        source = sources.get(row.get("source_interaction") or "")
+        source = sources.get(values.optional_id(row.get("source_interaction")) or "")
         if source is not None and not source.alive:
             raise Skipped(GONE)
         if tombstone.is_buried(job.scope, digest):

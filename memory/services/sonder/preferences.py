@@ -22,8 +22,8 @@ STATE = ("scope", "key", "text", "enabled")  # of a snapshot, what a refinement 
 
 def preferences(job: Job, rows: Sequence[Row]) -> None:
     """Wishes. Where one of the same key is here already, it stays and the old one does not come along."""
-    known = job.known("preference", (values.optional_id(row.get("id")) for row in rows))
-    sources = job.known("interaction", (values.optional_id(row.get("source_interaction")) for row in rows))
+    known = job.known("preference", (row.get("id") for row in rows))
+    sources = job.known("interaction", (row.get("source_interaction") for row in rows))
     new: dict[str, UUID] = {}
 
     def take(row: Row) -> bool:
@@ -83,8 +83,8 @@ def _scope(job: Job, value: Any) -> str:
 
 def refinements(job: Job, rows: Sequence[Row]) -> None:
     """The journal of preferences, in the order in which it was written. What does not match its digests stays out."""
-    known = job.known("refinement", (i for row in rows for i in _ids(row)))
-    targets = job.known("preference", (values.optional_id(row.get("target_id")) for row in rows))
+    known = job.known("refinement", (row.get(name) for row in rows for name in ("id", "parent_refinement_id")))
+    targets = job.known("preference", (row.get("target_id") for row in rows))
     evidence = {row["rowid"]: _evidence(row) for row in rows}
     outcomes = job.known("outcome", (_outcome(piece) for pieces in evidence.values() for piece in pieces))
     new: dict[str, UUID] = {}
@@ -110,10 +110,6 @@ def refinements(job: Job, rows: Sequence[Row]) -> None:
 
     each(job, "refinement_history", rows, take)
     job.remember("refinement", new.items())
-
-
-def _ids(row: Row) -> tuple[str | None, str | None]:
-    return values.optional_id(row.get("id")), values.optional_id(row.get("parent_refinement_id"))
 
 
 def _change(row: Row, known: Mapping[str, Known]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from memory.services.sonder.values import Skipped
 
 def facts(job: Job, rows: Sequence[Row]) -> None:
     """Facts about projects, believed since they were recorded. Their vectors do not say which model made them."""
-    known = job.known("fact", (values.optional_id(row.get("id")) for row in rows))
+    known = job.known("fact", (row.get("id") for row in rows))
     new: dict[str, Fact] = {}
 
     def take(row: Row) -> bool:
@@ -43,7 +43,7 @@ def facts(job: Job, rows: Sequence[Row]) -> None:
 
 def tasks(job: Job, rows: Sequence[Row]) -> None:
     """To-do items. One of another account of the old store stays out: it was not everybody's there."""
-    known = job.known("task", (values.optional_id(row.get("id")) for row in rows))
+    known = job.known("task", (row.get("id") for row in rows))
     new: dict[str, Task] = {}
 
     def take(row: Row) -> bool:
@@ -82,9 +82,9 @@ def _status(value: Any) -> str:
 
 def parents(job: Job, rows: Sequence[Row]) -> None:
     """Which task is part of which, once all are there. A parent that is not here is left out and noted."""
-    known = job.known("task", (i for row in rows for i in (row.get("id"), row.get("parent_id")) if isinstance(i, str)))
+    known = job.known("task", (row.get(name) for row in rows for name in ("id", "parent_id")))
     for row in rows:
-        parent, child = known.get(row.get("parent_id") or ""), known.get(row.get("id") or "")
+        parent, child = (known.get(values.optional_id(row.get(name)) or "") for name in ("parent_id", "id"))
         if not row.get("parent_id") or child is None or not child.alive:
             continue
         if parent is None or not parent.alive or parent.subject == child.subject:
@@ -95,8 +95,8 @@ def parents(job: Job, rows: Sequence[Row]) -> None:
 
 def task_events(job: Job, rows: Sequence[Row]) -> None:
     """What happened to tasks; who did it, the old store did not note."""
-    known = job.known("task_event", (values.optional_id(row.get("id")) for row in rows))
-    items = job.known("task", (values.optional_id(row.get("task_id")) for row in rows))
+    known = job.known("task_event", (row.get("id") for row in rows))
+    items = job.known("task", (row.get("task_id") for row in rows))
     new: dict[str, TaskEvent] = {}
 
     def take(row: Row) -> bool:
@@ -121,7 +121,7 @@ def task_events(job: Job, rows: Sequence[Row]) -> None:
 
 def dependencies(job: Job, rows: Sequence[Row]) -> None:
     """What must be done first."""
-    items = job.known("task", (i for row in rows for i in (row.get("task_id"), row.get("depends_on")) if _is_id(i)))
+    items = job.known("task", (row.get(name) for row in rows for name in ("task_id", "depends_on")))
 
     def take(row: Row) -> bool:
         task, first = (following(items, values.ident(row.get(name))) for name in ("task_id", "depends_on"))
@@ -136,7 +136,3 @@ def dependencies(job: Job, rows: Sequence[Row]) -> None:
         return made
 
     each(job, "task_deps", rows, take, "task_id")
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str)

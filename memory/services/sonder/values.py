@@ -55,7 +55,10 @@ def ident(value: Any) -> str:
 
 def optional_id(value: Any) -> str | None:
     """An id of another row, or None where none is named; what can be no id names a row that is not there."""
-    return value if isinstance(value, str) and value else None
+    try:
+        return ident(value)
+    except Skipped:
+        return None
 
 
 def said(value: Any, limit: int | None = None) -> str:

@@ -18,7 +18,7 @@ LABEL = 40  # characters of a tier, or of where a number of tokens comes from
 
 def interactions(job: Job, rows: Sequence[Row]) -> None:
     """Tasks with their answers; what was pasted into the prompt comes along as it was."""
-    known = job.known("interaction", (values.optional_id(row.get("id")) for row in rows))
+    known = job.known("interaction", (row.get("id") for row in rows))
     new: dict[str, Interaction] = {}
 
     def take(row: Row) -> bool:
@@ -61,8 +61,8 @@ def _where(lies: Placed | None) -> dict[str, object]:
 
 def sessions(job: Job, rows: Sequence[Row]) -> None:
     """What a session is called and how it was summed up; what is said here already stays."""
-    known = job.known("session", (values.optional_id(row.get("session_id")) for row in rows))
-    through = job.known("interaction", (values.optional_id(row.get("summarized_through")) for row in rows))
+    known = job.known("session", (row.get("session_id") for row in rows))
+    through = job.known("interaction", (row.get("summarized_through") for row in rows))
     new: dict[str, UUID] = {}
 
     def take(row: Row) -> bool:
@@ -87,8 +87,8 @@ def sessions(job: Job, rows: Sequence[Row]) -> None:
 
 def summaries(job: Job, rows: Sequence[Row]) -> None:
     """What a session meant for one project. What it meant outside of every project has no place here."""
-    sessions = job.known("session", (values.optional_id(row.get("session_id")) for row in rows))
-    through = job.known("interaction", (values.optional_id(row.get("summarized_through")) for row in rows))
+    sessions = job.known("session", (row.get("session_id") for row in rows))
+    through = job.known("interaction", (row.get("summarized_through") for row in rows))
 
     def take(row: Row) -> bool:
         session = following(sessions, values.ident(row.get("session_id")))
