@@ -9,7 +9,7 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-vers
 PYTEST_ARGS ?= -n auto
 ARGS ?=
 
-.PHONY: help setup run test test-browser-full lint bench reliability lock
+.PHONY: help setup screenshots run test test-browser-full lint bench reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -45,6 +45,9 @@ test-browser-full: setup ## the browser tests in every look: light and dark, wid
 
 reliability: setup ## kill the worker 200 times while it credits, and 200 times while a model answers it (KILLS=n)
 	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py tests/system/test_distilling_killed.py
+
+screenshots: setup ## pictures of every review page, wide and narrow, light and dark, in docs/screenshots (needs chromium)
+	@$(BIN)/python -m scripts.screenshots $(ARGS)
 
 lock: setup ## write the lock files anew from pyproject.toml: of everything, and of what an image needs
 	@$(COMPILE) --all-extras --output-file requirements.lock

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 SAME, ADDED, REMOVED = "same", "added", "removed"
-_TOKEN: Final = re.compile(r"\w+|\s+|[^\w\s]")
+_TOKEN: Final = re.compile(r"`[^`\n]+`|\w+|\s+|[^\w\s]")  # code is one word: half of a name is no name
 
 
 @dataclass(frozen=True, kw_only=True)

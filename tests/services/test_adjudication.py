@@ -269,6 +269,11 @@ class TestUndo:
         assert state(one) == "rejected"
 
 
+def test_a_note_without_a_reason_is_kept_as_it_was_written(ana: Person, one: Lesson) -> None:
+    decide(decision(ana, Verdict.APPROVE, one.pk, note="Read it twice."))
+    assert TrustEvent.objects.get(lesson=one.pk, kind="approved").evidence["reason"] == "Read it twice."
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_two_reviewers_with_one_item_exactly_one_decides(account: Account, lesson: Callable[..., Lesson]) -> None:
     one = lesson(TEXT)

@@ -343,13 +343,19 @@ class TestRemoving:
         item.refresh_from_db()
         assert (item.assigned_to_id, item.status) == (None, "open")
 
-    def test_can_be_told_again_afterwards(self, script: Callable[..., None]) -> None:
+    @override_settings(SONDER_TRUST_POLICY="trial")
+    def test_can_be_told_again_and_is_the_same_story_to_the_last_coin(self, script: Callable[..., None]) -> None:
+        """Other ids, and yet the coins fall alike: the evidence is that of every demo store."""
         script("thumbnail")
-        first = stage.summary(run())
-        remove()
-        assert counts()["lesson"] == 0
-        again = stage.summary(run())
-        assert (again["quarantined"], again["interactions"]) == (first["quarantined"], first["interactions"])
+        told = []
+        for _ in range(2):
+            run()
+            evidence = LessonStanding.objects.get(lesson__state="quarantined").evidence
+            exposures = LessonUsage.objects.order_by("interaction").values_list("exposure", "outcome_signal")
+            told.append((evidence["odds"], evidence["with_it"], evidence["without_it"], list(exposures)))
+            remove()
+            assert counts()["lesson"] == 0
+        assert told[0] == told[1]
 
 
 class TestTheCommand:

@@ -133,9 +133,9 @@ def _last_week(stage: Stage, lessons: Lessons) -> None:
     with told_at(stage.at(1.2)):
         if not Comment.objects.filter(subject=lessons["square-thumbnail"]).exists():
             review_queue.comment(lessons["square-thumbnail"], stage.ana, "See what became of the orchestra.")
-        asked = ReviewItem.objects.filter(kind=ReviewKind.SECOND_OPINION.value, subject=lessons["float-money"])
+        asked = ReviewItem.objects.filter(kind=ReviewKind.SECOND_OPINION.value, subject=lessons["sleep-in-test"])
         if not asked.exists():
-            second_opinion.request(lessons["float-money"], stage.ana, Verdict.QUARANTINE)
+            second_opinion.request(lessons["sleep-in-test"], stage.ana, Verdict.QUARANTINE)
 
 
 def _last_night(stage: Stage, lessons: Lessons) -> None:
