@@ -16,6 +16,7 @@ EVALUATIONS: Final[Mapping[str, str]] = {
     "trust": "how well each trust policy finds harmful lessons in a simulated world where the harmful ones are known",
     "loop": "whether an agent does better with the whole loop than with retrieval alone, or with neither",
     "retrieval": "whether the lessons that fit are found, and nothing is for questions that none fits",
+    "replay": "what a policy with other constants would have decided over this store's own log, and when",
 }
 
 

@@ -1,0 +1,46 @@
+"""When a lesson was on trial or in quarantine, so that each serving can be asked what would have become of it."""
+
+from bisect import bisect_right
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from memory.rules.probation import withheld_by_coin
+
+IN_SERVICE, TRIAL, QUARANTINE, OUT = "active", "trial", "quarantined", "out"
+HOLDS_BACK: Final = (TRIAL, QUARANTINE)
+
+
+class Spans:
+    """Of each lesson the moments at which its stage changed, oldest first, and what it was from then on."""
+
+    def __init__(self) -> None:
+        self._changes: dict[UUID, tuple[list[datetime], list[str]]] = {}
+
+    def note(self, lesson: UUID, at: datetime, stage: str) -> None:
+        """The lesson is at this stage from now on."""
+        found = self._changes.get(lesson)
+        if found is None:
+            if stage != IN_SERVICE:
+                self._changes[lesson] = ([at], [stage])
+        elif found[1][-1] != stage:
+            found[0].append(at)
+            found[1].append(stage)
+
+    def stage(self, lesson: UUID, at: datetime) -> str:
+        """Where the lesson stood then."""
+        found = self._changes.get(lesson)
+        place = bisect_right(found[0], at) if found else 0
+        return found[1][place - 1] if found and place else IN_SERVICE
+
+    def withholds(self, lesson: UUID, interaction: UUID, at: datetime) -> bool:
+        """Whether the lesson would have been held back from this interaction: quarantined, or by the coin of a trial.
+
+        The small sample that probation lets through is left out of account.
+        """
+        stage = self.stage(lesson, at)
+        return stage == QUARANTINE or (stage == TRIAL and withheld_by_coin(lesson=lesson, interaction=interaction))
+
+    def lessons(self) -> list[UUID]:
+        """The lessons that were ever anything but in service."""
+        return [lesson for lesson, (_, stages) in self._changes.items() if set(stages) & set(HOLDS_BACK)]
