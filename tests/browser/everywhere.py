@@ -19,6 +19,7 @@ from tests.browser.steps import planned, reword
 SENT_TO = {
     "seen", "dismiss", "decide", "undo", "unskip", "bulk_undo", "claim", "release", "skip", "wake", "comment",
     "opinion", "contradiction_skip", "outcome_skip", "prune_replan", "prune_apply", "grant", "role",
+    "calibration_measure", "calibration_apply", "demo_remove",
 }  # fmt: skip
 
 
