@@ -13,7 +13,6 @@ SMALL = """() => {
   const target = (e) => e.matches("[type=checkbox], [type=radio]") ? e.closest("label") ?? e : e;
   return [...document.querySelectorAll("button, a[href], select, textarea, summary, input:not([type=hidden])")]
     .filter((e) => e.checkVisibility({ visibilityProperty: true }) && !inline(e) && !e.closest("svg, .skip"))
-    .filter((e) => !e.matches(".skip"))
     .map((e) => [e, target(e).getBoundingClientRect()])
     .filter(([, box]) => box.width > 0 && (box.height < 43.5 || box.width < 23.5))
     .map(([e, box]) => `${Math.round(box.width)}x${Math.round(box.height)} ${e.outerHTML.slice(0, 130)}`);
@@ -23,8 +22,8 @@ COVERED = """async () => {
   const bar = document.querySelector(".decisions");
   if (!bar) return [];
   const found = [];
-  const all = [...document.querySelectorAll("#main :is(a[href], button, input, select, textarea, summary, [tabindex='0'])")];
-  for (const each of all) {
+  const names = ["a[href]", "button", "input", "select", "textarea", "summary", "[tabindex='0']"];
+  for (const each of document.querySelectorAll(`#main :is(${names})`)) {
     if (!each.checkVisibility() || bar.contains(each) || each.matches("[type=hidden], :disabled")) continue;
     window.scrollTo(0, 0);
     each.focus();
@@ -32,7 +31,8 @@ COVERED = """async () => {
     if (document.activeElement !== each || over.top >= innerHeight) continue;
     const room = innerHeight - over.height;
     const hidden = Math.min(box.bottom, over.bottom) - Math.max(box.top, over.top);
-    if (hidden > (box.height > room / 2 ? box.height - 24 : 1)) found.push(`${hidden} px of ${each.outerHTML.slice(0, 130)}`);
+    const allowed = box.height > room / 2 ? box.height - 24 : 1; // of what is too high to be seen as a whole
+    if (hidden > allowed) found.push(`${hidden} px of ${each.outerHTML.slice(0, 130)}`);
   }
   return found;
 }"""
