@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from memory.models import Lesson, LessonStanding
+from memory.models import LessonStanding
 from memory.services.policies import policy
 from review.queries import lesson as queries
 from tests.browser.conftest import Visitor
@@ -41,8 +41,8 @@ def record(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> Callable[..., None]
     real = queries.evidence_of
     now: dict[str, tuple[int, int, float]] = {}
 
-    def evidence_of(lesson: Lesson) -> dict[str, Any]:
-        found = real(lesson)
+    def evidence_of(*asked: Any) -> dict[str, Any]:
+        found = real(*asked)
         return {**found, **_figures(found, *now["record"])}
 
     def put(losses: int, n: int, rate: float) -> None:
