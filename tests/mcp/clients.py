@@ -1,6 +1,8 @@
 """The SDK's own client against this server: in this process, over HTTP, and over stdio; and the site on a real port."""
 
 import asyncio
+import json
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,7 +17,8 @@ from mcp.client.streamable_http import streamable_http_client
 from memory.mcp.rights import authenticate
 from memory.mcp.server import build
 from sonder_site.asgi import compose
-from tests.system.stores import wait_until
+from tests.markdown import fences
+from tests.system.stores import ROOT, wait_until
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 60
@@ -46,6 +49,21 @@ async def over_http(address: str, token: str | None, mode: str = "auto", **heade
         Client(streamable_http_client(f"{address}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
+
+
+def shown_hosts(page: str, address: str, token: str) -> list[dict[str, Any]]:
+    """The configurations that a page shows for a host, HTTP first, for this server, this checkout and this key."""
+    shown = fences((ROOT / page).read_text(encoding="utf-8"), "json")
+    text = json.dumps([json.loads(block)["mcpServers"]["sonder"] for block in shown])
+    for placeholder, value in {
+        "http://127.0.0.1:8000": address,
+        "sonder_...": token,
+        "/path/to/sonder/.venv/bin/python": sys.executable,
+        "/path/to/sonder": str(ROOT),
+    }.items():
+        assert placeholder in text
+        text = text.replace(placeholder, value)
+    return list(json.loads(text))
 
 
 def talk(address: str, token: str | None, say: Callable[[Client], Awaitable[T]], mode: str = "auto") -> T:

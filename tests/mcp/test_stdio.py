@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from mcp import Client, StdioServerParameters
 from memory.models import ApiKey, Interaction
 from tests.conftest import Agent
 from tests.http.calls import nothing_changes
-from tests.mcp.clients import answer, refused
+from tests.mcp.clients import answer, refused, shown_hosts
 from tests.system.stores import ROOT
 
 committed = pytest.mark.django_db(transaction=True)
@@ -44,18 +45,33 @@ def environment(var: Path, **more: str) -> dict[str, str]:
     }
 
 
-def run(var: Path, *arguments: str, said: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "manage.py", "mcp", *arguments]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment(var), input=said, capture_output=True, text=True,
-        timeout=PATIENCE_SECONDS, check=False,
-    )  # fmt: skip
+def converse(var: Path, key: Path, lines: list[str], answers: int) -> tuple[list[dict[str, Any]], str]:
+    """So many answers to these lines, and what was logged. Standard input ends after the answers, as a host ends it."""
+    command = [sys.executable, "manage.py", "mcp", "--key-file", str(key)]
+    log = var / "log"
+    with log.open("w") as errors, subprocess.Popen(
+        command, cwd=ROOT, env=environment(var), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+    ) as process:  # fmt: skip
+        too_late = threading.Timer(PATIENCE_SECONDS, process.kill)
+        too_late.start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("\n".join(lines) + "\n")
+        process.stdin.flush()
+        found = [json.loads(process.stdout.readline()) for _ in range(answers)]
+        process.stdin.close()
+        rest = process.stdout.read()
+        too_late.cancel()
+    assert (process.returncode, rest) == (0, "")
+    return found, log.read_text()
 
 
 @committed
 def test_the_whole_loop_over_stdio_until_the_key_is_revoked(agent: Agent, tmp_path: Path) -> None:
+    """Configured as the README says."""
+    _, shown = shown_hosts("README.md", "http://unused", agent.token)
     host = StdioServerParameters(
-        command=sys.executable, args=["manage.py", "mcp"], cwd=ROOT, env=environment(tmp_path, MCP_API_KEY=agent.token)
+        command=shown["command"], args=shown["args"], cwd=tmp_path, env=environment(tmp_path, **shown["env"])
     )
 
     async def conversation() -> str:
@@ -96,15 +112,14 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_is_served(agent:
         json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}),
     ]
     with nothing_changes():
-        done = run(tmp_path, "--key-file", str(key), said="\n".join(lines) + "\n")
-    assert done.returncode == 0, done.stderr
-    answers = {message["id"]: message for message in map(json.loads, done.stdout.splitlines())}
+        found, log = converse(tmp_path, key, lines, answers=4)
+    answers = {message["id"]: message for message in found}
     assert sorted(answers, key=str) == [1, 2, 3, None]
     for refusal in (answers[2], answers[None]):
         assert refusal["error"]["code"] == -32700
         assert "surrogate pair" in refusal["error"]["message"]
     assert len(answers[3]["result"]["tools"]) == 6
-    assert agent.token not in done.stdout + done.stderr
+    assert agent.token not in json.dumps(found) + log
 
 
 @pytest.mark.django_db
