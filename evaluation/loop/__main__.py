@@ -29,15 +29,15 @@ def prepare() -> None:
 
 def play(seed: str, harmful: str, count: str, arm: str) -> None:
     """Plays `count` interactions of the world of a seed."""
-    from evaluation.loop.agent import Agent, stock
+    from evaluation.loop.agent import Agent, stock, wait_for_worker
     from evaluation.loop.arms import ARMS
     from evaluation.loop.world import World
 
     world = World(int(seed), float(harmful))
     if ARMS[arm].retrieves:
         stock(world)
-    played = Agent(world, retrieves=ARMS[arm].retrieves).play(list(world.jobs(int(count))), lambda n: say(done=n))
-    say(played=played.to_json())
+    agent = Agent(world, retrieves=ARMS[arm].retrieves, settle=wait_for_worker)
+    say(played=agent.play(list(world.jobs(int(count))), lambda done: say(done=done)).to_json())
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ JUDGES: Final = (OutcomeSource.CALLER.value, OutcomeSource.MACHINE.value)
 OPEN: Final = (DistillationState.PENDING, DistillationState.CLAIMED, DistillationState.RETRYABLE)
 
 Say = Callable[[int], None]  # called with the number of interactions done
+Settle = Callable[[], None]  # returns when all that came of the work so far has been done in the background
 
 
 class NoWorker(Exception):
@@ -85,8 +86,8 @@ def stock(world: World) -> None:
 class Agent:
     """Plays a world's work against the store that this process is connected to."""
 
-    def __init__(self, world: World, *, retrieves: bool) -> None:
-        self._retrieves = retrieves
+    def __init__(self, world: World, *, retrieves: bool, settle: Settle) -> None:
+        self._retrieves, self._settle = retrieves, settle
         self._effects = {digest(text): effect for text, effect in world.effects.items()}
         account = Account.objects.get(slug=ACCOUNT)
         self._callers: dict[str, Caller] = {
@@ -96,12 +97,14 @@ class Agent:
         self.played = Played()
 
     def play(self, jobs: Sequence[Job], say: Say) -> Played:
-        """Works through the jobs; after each batch waits until the worker has done all that came of it."""
+        """Works through the jobs; after each batch waits until all that came of it is done."""
         for done, job in enumerate(jobs, start=1):
             self._work(job)
             if done % BATCH == 0 or done == len(jobs):
                 if self._retrieves:
-                    self._wait()
+                    began = time.monotonic()
+                    self._settle()
+                    self.played.waited_s += time.monotonic() - began
                 say(done)
         self._look()
         return self.played
@@ -127,20 +130,6 @@ class Agent:
             self._effect_of[lesson] = self._effects[Lesson.objects.values_list("text_sha256", flat=True).get(pk=lesson)]
         return self._effect_of[lesson]
 
-    def _wait(self) -> None:
-        """Until every outcome is credited, every distillation has ended and every lesson has a vector."""
-        began = asked = time.monotonic()
-        while _waiting():
-            now = time.monotonic()
-            if now - began > PATIENCE_SECONDS:
-                raise NoWorker(f"After {PATIENCE_SECONDS:.0f} s the worker has not done its work.")
-            if now - asked > SWEEP_SECONDS:
-                for task in (credit_sweep, distill_sweep, maintenance_embed_sweep):
-                    task.apply_async(expires=SWEEP_SECONDS)
-                asked = now
-            time.sleep(POLL_SECONDS)
-        self.played.waited_s += time.monotonic() - began
-
     def _look(self) -> None:
         """What the store shows at the end."""
         played = self.played
@@ -158,6 +147,20 @@ class Agent:
             if lessons[lesson][0] >= 0:
                 good[exposure in COHORT] += 1
         played.served_good, played.withheld_good = good[True], good[False]
+
+
+def wait_for_worker() -> None:
+    """Until every outcome is credited, every distillation has ended and every lesson has a vector. Raises NoWorker."""
+    began = asked = time.monotonic()
+    while _waiting():
+        now = time.monotonic()
+        if now - began > PATIENCE_SECONDS:
+            raise NoWorker(f"After {PATIENCE_SECONDS:.0f} s the worker has not done its work.")
+        if now - asked > SWEEP_SECONDS:
+            for task in (credit_sweep, distill_sweep, maintenance_embed_sweep):
+                task.apply_async(expires=SWEEP_SECONDS)
+            asked = now
+        time.sleep(POLL_SECONDS)
 
 
 def _waiting() -> bool:

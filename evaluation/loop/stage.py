@@ -27,7 +27,6 @@ from memory.errors import SonderError
 from sonder_site import lifeline
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-ALIAS: Final = "evaluation of the loop"
 PREFIX: Final = f"sonder_loop_{uuid.getnode():x}_"  # of this machine, then the process's id
 #: As `manage.py up` starts it.
 WORKER: Final = (
@@ -46,16 +45,13 @@ class Broken(SonderError):
 
 @contextmanager
 def _server() -> Iterator[CursorWrapper]:
-    """A cursor on the store's server, on a connection of its own."""
-    connections.settings[ALIAS] = {**connections.settings["default"], "CONN_MAX_AGE": 0}
+    """A cursor on the store's server, on a connection of its own: databases are not made within a transaction."""
+    connection = connections["default"].copy()
     try:
-        with connections[ALIAS].cursor() as cursor:
+        with connection.cursor() as cursor:
             yield cursor
     finally:
-        connections[ALIAS].close()
-        connections[ALIAS].close_pool()  # type: ignore[attr-defined]  # of Django's PostgreSQL backends
-        del connections[ALIAS]
-        del connections.settings[ALIAS]
+        connection.close()
 
 
 @dataclass(frozen=True, kw_only=True)
