@@ -174,11 +174,17 @@ def assignable(item: ReviewItem, person: Person) -> dict[int, str]:
 
 
 def comment(subject: UUID, person: Person, text: str) -> Comment:
-    """Says something about a subject to whoever looks at it. Raises NotFound, Forbidden, or Invalid naming `text`."""
+    """Says something about a subject to whoever looks at it; said again at once, it is said once.
+
+    Raises NotFound, Forbidden, or Invalid naming `text`.
+    """
     person.need(Role.JUDGE, account_of(subject))
     said = clean(text).strip()
     if not said or len(said) > COMMENT_LIMIT:
         raise Invalid.field("text", f"write something, at most {COMMENT_LIMIT:,} characters.")
+    latest = Comment.objects.filter(subject=subject).order_by("-created_at").first()
+    if latest is not None and (latest.author_id, latest.text) == (person.user_id, said):
+        return latest  # sent once more, because the first answer was lost
     return Comment.objects.create(subject=subject, author_id=person.user_id, text=said)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Route
 
-from memory.models import Adjudication, Preference
+from memory.models import Adjudication, Comment, Preference
 from tests.browser.conftest import Visitor
 from tests.browser.scene import Scene
 from tests.browser.steps import reword
@@ -26,6 +26,12 @@ def only_network(someone: Visitor) -> None:
     """The browser said that a request failed, and nothing else."""
     assert [said for said in someone.complaints if "Failed to fetch" not in said] == []
     someone.complaints.clear()
+
+
+def lose(route: Route) -> None:
+    """The server does it, and nobody hears of it."""
+    route.fetch(max_redirects=0)
+    route.abort()
 
 
 class TestTheServer:
@@ -52,11 +58,6 @@ class TestTheServer:
     def test_whose_answer_is_lost_does_it_once(self, visitor: Enter, scene: Scene) -> None:
         ana = visitor("ana")
         ask_why(ana, scene)
-
-        def lose(route: Route) -> None:
-            route.fetch(max_redirects=0)
-            route.abort()
-
         ana.page.route("**/review/decide/", lose, times=1)
         ana.page.locator("#ask-note").press("Control+Enter")
         again = ana.page.get_by_role("button", name="Try again")
@@ -66,6 +67,18 @@ class TestTheServer:
         ana.page.locator(".toast").wait_for()
         assert Adjudication.objects.count() == 1
         assert "Rejected." in ana.page.locator("#status").inner_text()
+        only_network(ana)
+
+    def test_whose_answer_to_a_comment_is_lost_keeps_it_once(self, visitor: Enter, scene: Scene) -> None:
+        ana = visitor("ana")
+        ana.visit("/review/inbox/")
+        ana.page.locator("summary", has_text="comments").click()
+        ana.page.fill("#say", NOTE)
+        ana.page.route("**/comment/", lose, times=1)
+        ana.page.locator("#say").press("Enter")
+        ana.page.get_by_role("button", name="Try again").click()
+        ana.told("Comment saved")
+        assert Comment.objects.get().text == NOTE
         only_network(ana)
 
     @pytest.mark.parametrize("status", [500, 502])

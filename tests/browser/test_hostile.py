@@ -65,13 +65,8 @@ def test_is_shown_as_it_is_and_wrapped_on_every_screen(visitor: Enter, scene: Sc
     mia = visitor("mia")
     found: dict[str, list[str]] = {}
     for address in addresses(store, *FILES, ways=1):
-        page = mia.visit(address)
-        wrong = list(page.locator("#main").evaluate(STRANGE))
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 800})
-            if wide := page.evaluate(WIDER):
-                wrong.append(f"wider than {width}: {wide}")
-        if wrong:
+        mia.visit(address)
+        if wrong := strange(mia):
             found[address] = wrong
     assert found == {}
 
@@ -92,6 +87,43 @@ def test_is_itself_when_it_is_read_and_compared(visitor: Enter, scene: Scene) ->
     page = mia.visit(f"/review/contradictions/{scene.contradiction.pk}/")
     sides = [page.locator(f"section[aria-labelledby=side-{name}] .directive") for name in "AB"]
     assert {each.evaluate(WITHOUT, "none") for each in sides} == {TEXTS["good"], TEXTS["opposite"]}
+
+
+def test_is_kept_as_it_is_where_it_met_another(visitor: Enter, scene: Scene) -> None:
+    mia, mine = visitor("mia"), MARKUP + UNBROKEN[:800]
+    page = mia.visit(f"/review/preferences/{scene.preference.pk}/edit/")
+    page.fill("#text", mine)
+    page.fill("#note", mine)
+    page.fill("#expected_outcome", mine)
+    reword(scene.preference, UNBROKEN[:800] + MARKUP)
+    page.locator("#note").press("Control+Enter")
+    panel = page.locator("section[aria-labelledby=mine] .diff")
+    assert panel.evaluate(WITHOUT, "del").split() == mine.split()
+    assert strange(mia) == []
+    page.get_by_role("button", name="Edit").click()
+    page.locator("#text").wait_for()
+    assert [page.input_value(f"#{name}") for name in ("text", "note", "expected_outcome")] == [mine] * 3
+
+    page = mia.visit(f"/review/lessons/{scene.lessons['good'].pk}/")
+    mia.press("t")
+    page.locator("#ask-note").fill(mine)
+    page.locator("dialog form").evaluate("form => { form.elements.expected_version.value = '99'; }")
+    page.locator("input[value=other]").check()
+    page.locator("#ask-note").press("Control+Enter")
+    page.get_by_role("heading", name="This changed since you looked").wait_for()
+    assert mine in page.locator("#main").inner_text()
+    assert strange(mia) == []
+
+
+def strange(someone: Visitor) -> list[str]:
+    """What is wrong with the page that is shown: what ran, what stands there twice, what is wider than the screen."""
+    page = someone.page
+    wrong: list[str] = page.locator("#main").evaluate(STRANGE)
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        if wide := page.evaluate(WIDER):
+            wrong.append(f"wider than {width}: {wide}")
+    return wrong
 
 
 #: What a diff says without one of its sides and without its words for screen readers.
