@@ -98,7 +98,7 @@ def _attempt(kind: str, subject: UUID, account_id: UUID | None, actor: str, dry_
 
 
 def _require(kind: str, subject: UUID, account_id: UUID | None) -> None:
-    if not _exists(kind, subject, account_id):
+    if not exists(kind, subject, account_id):
         raise NotFound(f"There is no such {kind} in your scope.")
     if kind == "lesson" and account_id is not None and not _may_erase(subject, account_id):
         raise Forbidden(
@@ -107,7 +107,8 @@ def _require(kind: str, subject: UUID, account_id: UUID | None) -> None:
         )
 
 
-def _exists(kind: str, subject: UUID, account_id: UUID | None) -> bool:
+def exists(kind: str, subject: UUID, account_id: UUID | None = None) -> bool:
+    """Whether there is something to erase, in the account or, without one, anywhere."""
     if kind in ("account", "demo"):
         return account_id in (None, subject) and Account.objects.filter(pk=subject).exists()
     if kind == "lesson":
@@ -187,10 +188,13 @@ def ledger_path() -> Path:
     return Path(conf.current().var) / "erasures.ndjson"
 
 
-def read_ledger() -> Iterator[tuple[str, UUID, datetime]]:
-    """Kind, subject and time of every erasure that the ledger knows, oldest first."""
+def read_ledger(path: Path | None = None) -> Iterator[tuple[str, UUID, datetime]]:
+    """Kind, subject and time of every erasure that a ledger knows, the installation's own unless `path` names another.
+
+    Oldest first. Raises OSError, ValueError or KeyError for a file that cannot be read as one.
+    """
     try:
-        lines = ledger_path().read_text(encoding="utf-8").splitlines()
+        lines = (path or ledger_path()).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return
     for line in lines:
