@@ -8,8 +8,9 @@ COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-vers
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 PYTEST_ARGS ?= -n auto
 ARGS ?=
+DATA ?= ../shared/data
 
-.PHONY: help setup screenshots run test test-browser-full lint bench reliability lock
+.PHONY: help setup screenshots run test test-browser-full lint bench evaluate reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -39,6 +40,12 @@ lint: setup ## ruff and mypy
 
 bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
 	@$(BIN)/python -m evaluation.performance $(ARGS)
+
+evaluate: setup ## measure trust, retrieval and the loop anew and write evaluation/reports (about an hour; DATA=the labelled data)
+	@$(BIN)/python manage.py evaluate trust --committed
+	@$(BIN)/python manage.py evaluate retrieval --committed --lessons $(DATA)/lessons.jsonl --queries $(DATA)/queries.jsonl \
+		--off-domain $(DATA)/off_domain.jsonl --intents $(DATA)/intents.jsonl
+	@$(BIN)/python manage.py evaluate loop --committed
 
 test-browser-full: setup ## the browser tests in every look: light and dark, wide and 360 px
 	@LOOKS=all $(BIN)/python -m pytest tests/browser
