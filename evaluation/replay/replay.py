@@ -16,7 +16,7 @@ from evaluation.report import Progress
 from memory import conf
 from memory.models import BandRate, Credit, LessonUsage
 from memory.models.scope import scoped
-from memory.models.vocabulary import COHORT
+from memory.models.vocabulary import COHORT, Exposure
 
 TELL_EVERY: Final = 500  # credits
 
@@ -49,7 +49,10 @@ def _rates(scope: Scope) -> dict[int, float]:
 
 
 def _servings(engine: Engine, since: datetime | None, until: datetime) -> None:
-    """Counts the servings of which the replay would have made something else."""
+    """Counts the servings of which the replay would have made something else.
+
+    A sample that probation let through is taken to be one in the replay too, where the lesson is quarantined there.
+    """
     lessons = {*engine.spans.lessons(), *(lesson for lesson, course in engine.courses.items() if course.decided)}
     rows = LessonUsage.objects.filter(lesson__in=lessons, created_at__lte=until)
     if since is not None:
@@ -57,7 +60,7 @@ def _servings(engine: Engine, since: datetime | None, until: datetime) -> None:
     columns = ("lesson_id", "interaction_id", "created_at", "exposure", "reward")
     for lesson, interaction, at, exposure, reward in rows.values_list(*columns).iterator():
         withheld = engine.spans.withholds(lesson, interaction, at)
-        if withheld and exposure in COHORT:
+        if withheld and exposure == Exposure.SERVED:
             engine.course(lesson).withheld.count(reward)
         elif not withheld and exposure not in COHORT:
             engine.course(lesson).served.count(reward)

@@ -1,6 +1,6 @@
 """When a lesson was on trial or in quarantine, so that each serving can be asked what would have become of it."""
 
-from bisect import bisect_right
+from bisect import bisect_left
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -28,15 +28,15 @@ class Spans:
             found[1].append(stage)
 
     def stage(self, lesson: UUID, at: datetime) -> str:
-        """Where the lesson stood then."""
+        """Where the lesson stood then; what changed at that very moment came after."""
         found = self._changes.get(lesson)
-        place = bisect_right(found[0], at) if found else 0
+        place = bisect_left(found[0], at) if found else 0
         return found[1][place - 1] if found and place else IN_SERVICE
 
     def withholds(self, lesson: UUID, interaction: UUID, at: datetime) -> bool:
         """Whether the lesson would have been held back from this interaction: quarantined, or by the coin of a trial.
 
-        The small sample that probation lets through is left out of account.
+        The small sample that probation would let through is left out of account.
         """
         stage = self.stage(lesson, at)
         return stage == QUARANTINE or (stage == TRIAL and withheld_by_coin(lesson=lesson, interaction=interaction))

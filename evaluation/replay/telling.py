@@ -24,7 +24,8 @@ LIMITS: Final = (
     "Which lesson would have taken the place of one that is held back, and what would have come of it, is not known.",
     "Work that was erased is gone, and rows that a merge moved are told as if they had always been the kept lesson's.",
     "The store's own constants are taken to have been the same for the whole of the log.",
-    "Where servings are counted, the small sample that probation lets through is left out of account.",
+    "Where servings are counted, the small sample that probation would let through is left out of account; the samples "
+    "that it did let through count as such.",
     "Band rates that the store measures (SONDER_LIVE_BANDS) are taken as they are today.",
 )
 
@@ -69,18 +70,19 @@ def _answer(first: ReplayResult, courses: dict[UUID, Course]) -> str:
             f"This is what is in force, and the replay reproduces {same} of {decided} decisions and makes "
             f"{replayed - same} others: constants were changed meanwhile, or rows were erased or merged."
         )
-    only = len(_lessons(courses, decided=False, replayed=True))
-    spared = len(_lessons(courses, decided=True, replayed=False))
+    only, spared = _n(courses, False, True), _n(courses, True, False)
+    earlier, later = _sooner(courses)
     withheld = _total(course.withheld for course in courses.values())
     return (
-        f"It would have quarantined {_count(only, 'lesson')} that the store's policy never did, and spared "
-        f"{_count(spared, 'lesson')} that it did; {_count(withheld.n, 'serving')} that happened would have been held "
-        f"back, {withheld.lost} of them lost and {withheld.won} won."
+        f"It would have quarantined {_count(only, 'lesson')} that the store's policy never did, spared {spared} that "
+        f"it did, and quarantined {earlier} earlier and {later} later. Of the servings that happened it would have held "
+        f"back {withheld.n:,}, {withheld.lost} of them lost and {withheld.won} won."
     )
 
 
 def _figures(first: ReplayResult, courses: dict[UUID, Course]) -> tuple[Figure, ...]:
     same, decided, replayed = _agreement(courses)
+    earlier, later = _sooner(courses)
     withheld = _total(course.withheld for course in courses.values())
     served = _total(course.served for course in courses.values())
     met = same == decided == replayed if first.is_own else None
@@ -90,6 +92,8 @@ def _figures(first: ReplayResult, courses: dict[UUID, Course]) -> tuple[Figure, 
         Figure(key="decided", label="decisions of the store's policy", value=decided),
         Figure(key="replayed", label="decisions of the replayed policy", value=replayed),
         Figure(key="both", label="lessons that both quarantine at some time", value=_n(courses, True, True)),
+        Figure(key="earlier", label="of these, first by the replayed policy", value=earlier),
+        Figure(key="later", label="of these, first by the store's policy", value=later),
         Figure(key="only_decided", label="lessons that only the store's policy did", value=_n(courses, True, False)),
         Figure(key="only_replayed", label="lessons that only the replayed one does", value=_n(courses, False, True)),
         Figure(key="withheld", label="servings that the replayed policy would have held back", value=withheld.n),
@@ -111,6 +115,16 @@ def _lessons(courses: dict[UUID, Course], *, decided: bool, replayed: bool) -> l
     return [
         lesson for lesson, c in courses.items() if (c.entered(c.decided), c.entered(c.replayed)) == (decided, replayed)
     ]
+
+
+def _sooner(courses: dict[UUID, Course]) -> tuple[int, int]:
+    """Lessons that both quarantine: how many the replayed policy did at an earlier credit, and how many at a later."""
+    firsts = [
+        tuple(next(d.credit_seq for d in part if d.kind == "entered") for part in (course.replayed, course.decided))
+        for course in courses.values()
+        if course.entered(course.decided) and course.entered(course.replayed)
+    ]
+    return sum(new < old for new, old in firsts), sum(new > old for new, old in firsts)
 
 
 def _n(courses: dict[UUID, Course], decided: bool, replayed: bool) -> int:

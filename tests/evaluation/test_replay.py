@@ -96,6 +96,15 @@ class TestReplay:
         assert steps(again("reference"), lesson) == ([("entered", 7)], [("entered", 5)])
         assert steps(again("reference", {"losses": 7}), lesson)[1] == [("entered", 7)]
 
+    def test_a_sample_of_probation_is_one_in_the_replay_too_and_no_serving_to_hold_back(self, account, caller) -> None:
+        (lesson,) = make_lessons(1)
+        lose(account, caller, lesson, 7)
+        before = again().courses[lesson.pk]  # coins may have held back what was handed out here all the same
+        work = serve(account, "a sample", [lesson], exposure=Exposure.PROBATION.value)
+        say(caller, work.pk, "failed")
+        credit(work.pk)
+        assert again().courses[lesson.pk] == before
+
     def test_from_a_date_on_only_what_comes_later_is_decided_anew(self, account, caller) -> None:
         first, second, good = make_lessons(3)
         lose(account, caller, good, 40, signal="used")
@@ -138,6 +147,7 @@ class TestReplay:
         report = from_json(json.loads(out.getvalue()))
         figures = {figure.key: figure.value for figure in report.figures}
         assert (figures["decided"], figures["replayed"], figures["same"], figures["withheld_lost"]) == (1, 1, 0, 3)
+        assert (figures["both"], figures["earlier"], figures["later"]) == (1, 1, 0)
         assert report.tables[0].rows[0][0] == str(lesson.pk)
         assert "(#4)" in str(report.tables[0].rows[0][2])
         assert report.command.endswith("evaluate replay --set quarantine_odds=20 --set release_odds=15")
