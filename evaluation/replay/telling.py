@@ -75,8 +75,8 @@ def _answer(first: ReplayResult, courses: dict[UUID, Course]) -> str:
     withheld = _total(course.withheld for course in courses.values())
     return (
         f"It would have quarantined {_count(only, 'lesson')} that the store's policy never did, spared {spared} that "
-        f"it did, and quarantined {earlier} earlier and {later} later. Of the servings that happened it would have held "
-        f"back {withheld.n:,}, {withheld.lost} of them lost and {withheld.won} won."
+        f"it did, and quarantined {earlier} earlier and {later} later. Of the servings that happened it would have "
+        f"held back {withheld.n:,}, {withheld.lost} of them lost and {withheld.won} won."
     )
 
 
