@@ -12,6 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Adjudication, Contradiction, Interaction, Lesson, ReviewItem
@@ -291,5 +292,6 @@ def _reverse(made: Adjudication, person: Person) -> None:
 
 def latest_undoable(person: Person, limit: int = 20) -> list[Adjudication]:
     """Their decisions that are not undone, newest first."""
-    mine = Adjudication.objects.filter(reviewer_id=person.user_id, adjudication__isnull=True, reverts__isnull=True)
+    undone = Adjudication.objects.filter(reverts=OuterRef("pk"))  # as a join it would read all that they ever decided
+    mine = Adjudication.objects.filter(~Exists(undone), reviewer_id=person.user_id, reverts__isnull=True)
     return list(mine.order_by("-created_at", "-id")[:limit])
