@@ -5,6 +5,7 @@ from django.contrib import admin
 from memory.admin.base import ReadOnlyAdmin, Related, bare_link, link
 from memory.models import (
     Adjudication,
+    AlertAcknowledgement,
     Comment,
     Contradiction,
     Interaction,
@@ -55,6 +56,15 @@ class ContradictionAdmin(ReadOnlyAdmin):
     search_fields = ("first_digest", "second_digest", "decided_by__username")
     id_columns = ("pk", "account", "first", "second")
     bare = {"first": (Lesson,), "second": (Lesson,)}
+
+
+@admin.register(AlertAcknowledgement)
+class AlertAcknowledgementAdmin(ReadOnlyAdmin):
+    list_display = ("alert", "state", "holds", "person", link("account"), "created_at")
+    list_filter = ("state", "holds", "account")
+    list_select_related = ("person", "account")
+    search_fields = ("alert", "note", "person__username")
+    id_columns = ("pk", "account")
 
 
 @admin.register(Comment)

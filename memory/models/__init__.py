@@ -18,7 +18,14 @@ from memory.models.lesson import EmbeddingSpace, ImportRun, Lesson, LessonEmbedd
 from memory.models.operations import Calibration, ErasureRecord, IdempotencyRecord, JobRun, WriteRefusal
 from memory.models.preference import Preference, RefinementHistory
 from memory.models.pruning import PruneArchive, PrunePlan
-from memory.models.review import Adjudication, Comment, Contradiction, ReviewItem, SecondOpinion
+from memory.models.review import (
+    Adjudication,
+    AlertAcknowledgement,
+    Comment,
+    Contradiction,
+    ReviewItem,
+    SecondOpinion,
+)
 from memory.models.scope import Account, ApiKey, Membership, Project
 from memory.models.session import Session, SessionProjectSummary, SessionTurnClaim
 from memory.models.task import Task, TaskDependency, TaskEvent
@@ -29,6 +36,7 @@ from memory.models.usage import LessonUsage, UsageExemption
 __all__ = [
     "Account",
     "Adjudication",
+    "AlertAcknowledgement",
     "ApiKey",
     "BandRate",
     "Calibration",

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 
 from memory.models.base import SHA256, Recorded, append_only, at_least, matches, not_empty, one_of, together
 from memory.models.scope import Account
-from memory.models.vocabulary import REASONED_VERDICTS, ReviewKind, ReviewStatus, Verdict
+from memory.models.vocabulary import REASONED_VERDICTS, AlertState, ReviewKind, ReviewStatus, Verdict
 
 
 class ReviewItem(Recorded):
@@ -172,3 +172,27 @@ class SecondOpinion(Recorded):
 
     def __str__(self) -> str:
         return self.verdict
+
+
+class AlertAcknowledgement(Recorded):
+    """A person has seen a warning about the store, and says what becomes of it. The latest row about it counts."""
+
+    account = models.ForeignKey(Account, models.PROTECT, null=True, blank=True, db_index=False)
+    alert = models.CharField(max_length=80, help_text="The warning's code, and what exactly it is about.")
+    state = models.CharField(max_length=10, choices=AlertState.choices, help_text="How bad it was when it was seen.")
+    note = models.TextField()
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, db_index=False)
+    holds = models.BooleanField(help_text="False takes it back: the warning is shown again.")
+
+    class Meta:
+        db_table = "alert_acknowledgement"
+        constraints = [
+            one_of("alert_acknowledgement", "state", AlertState.values),
+            not_empty("alert_acknowledgement", "alert"),
+            not_empty("alert_acknowledgement", "note"),
+        ]
+        indexes = [models.Index(fields=["account", "alert", "-created_at"], name="alert_acknowledgement_newest")]
+        triggers = [append_only("alert_acknowledgement")]
+
+    def __str__(self) -> str:
+        return f"{self.alert} ({self.state})"

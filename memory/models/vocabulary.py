@@ -150,6 +150,12 @@ class ReviewStatus(TextChoices):
     OBSOLETE = "obsolete"
 
 
+class AlertState(TextChoices):
+    BUILDING = "building", "too little evidence to tell"
+    WATCH = "watch", "worth a look this week"
+    ATTENTION = "attention", "needs somebody today"
+
+
 class Verdict(TextChoices):
     APPROVE = "approve"
     EDIT = "edit"

@@ -128,6 +128,12 @@ class Reason:
     state: State
     code: str  # the check
     words: str  # a sentence
+    about: str = ""  # what exactly, where the code does not say it
+
+    @property
+    def alert(self) -> str:
+        """Names the warning: the same one in the next report has the same name, whatever its figures are then."""
+        return f"{self.code}:{self.about}" if self.about else self.code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,9 +260,10 @@ def _jobs(signs: Signs, limits: Limits) -> Iterable[Reason]:
             state: State = "attention" if job.age_hours >= _overdue(job, limits, 1) else "watch"
             since = f"last ran well {age(job.age_hours)} ago" if job.ran else "has never run well"
             words = f"The job {job.name} {since}; it is due every {age(job.every_hours)}."
-            yield Reason(state=state, code=f"job_{standing}", words=words)
+            yield Reason(state=state, code=f"job_{standing}", words=words, about=job.name)
         elif standing == "failed":
-            yield Reason(state="watch", code="job_failed", words=f"The last run of the job {job.name} failed.")
+            words = f"The last run of the job {job.name} failed."
+            yield Reason(state="watch", code="job_failed", words=words, about=job.name)
 
 
 CHECKS: Final[tuple[Callable[[Signs, Limits], Iterable[Reason]], ...]] = (

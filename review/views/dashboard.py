@@ -29,6 +29,7 @@ from review.places import KINDS, item_url, queue_url
 from review.queries import dashboard as reads
 from review.queries.actors import names
 from review.queries.agreement import agreement
+from review.queries.alerts import Warnings, warnings
 
 log = structlog.get_logger(__name__)
 
@@ -75,18 +76,25 @@ def _nobody(request: HttpRequest) -> HttpResponse:
 def _dashboard(request: HttpRequest) -> HttpResponse:
     now, choice = timezone.now(), choose(request)
     look = Look.objects.filter(user=person_of(request).user_id).first()
-    health = tile(lambda: report(choice.account_id))
+    health = tile(lambda: _health(choice, now))
+    made, known = health.data or (None, None)
     context = {
         "choice": choice,
         "look": look or Look(),
         "turn": tile(lambda: _turn(request, now)),
         "queues": tile(lambda: _queues(request, now)),
         "news": tile(lambda: _news(request, look, now)),
-        "health": health,
+        "health": Tile(data=made, failed=health.failed),
+        "warnings": known,
         "agreement": tile(lambda: _agreement(choice, now)),
         "origin": f"{request.scheme}://{request.get_host()}",
     }
-    return render(request, "review/dashboard.html", {**context, **_figures(health.data)})
+    return render(request, "review/dashboard.html", {**context, **_figures(made)})
+
+
+def _health(choice: Choice, now: datetime) -> tuple[HealthReport, Warnings]:
+    made = report(choice.account_id)
+    return made, warnings(choice, made.reasons, now)
 
 
 def _figures(found: HealthReport | None) -> dict[str, Any]:

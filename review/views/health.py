@@ -1,16 +1,21 @@
 """Calibration and health: whether quarantine can be trusted, and whether the store learns."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
+from memory.errors import Invalid
+from memory.models import AlertAcknowledgement
+from memory.models.vocabulary import Role
 from memory.rules.description import span
+from memory.services import alerts
 from memory.services.health import HealthReport, report
 from memory.services.health.report import JobState
 from review.access import page, person_of
@@ -20,6 +25,7 @@ from review.keys import KEYS
 from review.places import queue_url
 from review.queries import health as reads
 from review.queries.agreement import agreement
+from review.queries.alerts import warnings
 
 WINDOWS: Final = {"7": "7 days", "28": "28 days", "90": "90 days", "365": "a year"}
 USUAL: Final = "28"
@@ -32,6 +38,39 @@ EXPECTED, OBSERVED = "Expected to lose", "Lost"
 @page()
 def health(request: HttpRequest) -> HttpResponse:
     """The page; its window, account and form are in the address."""
+    return _show(request)
+
+
+@require_POST
+@page(Role.REVIEWER)
+def acknowledge(request: HttpRequest) -> HttpResponse:
+    """Somebody has seen a warning, and says what becomes of it. A warning that is over is a conflict."""
+    choice, sent = choose(request), request.POST
+    try:
+        found = report(choice.account_id)
+        alerts.acknowledge(person_of(request), choice.account_id, sent.get("alert", ""), sent.get("note", ""), found)
+    except Invalid as refusal:
+        return _show(request, refusal, 422)
+    messages.success(request, "Acknowledged. It comes back if it worsens, and in four weeks.")
+    return _back(choice)
+
+
+@require_POST
+@page(Role.REVIEWER)
+def mind_again(request: HttpRequest) -> HttpResponse:
+    """Takes an acknowledgement back."""
+    choice = choose(request)
+    alerts.mind_again(person_of(request), choice.account_id, request.POST.get("alert", ""), timezone.now())
+    messages.success(request, "The warning is shown again.")
+    return _back(choice)
+
+
+def _back(choice: Choice) -> HttpResponse:
+    query = f"?account={choice.account.slug}" if choice.account else ""
+    return HttpResponseRedirect(reverse("review:health") + query)
+
+
+def _show(request: HttpRequest, refusal: Invalid | None = None, status: int = 200) -> HttpResponse:
     choice, days, now = choose(request), _days(request), timezone.now()
     figures = _figures(request, choice, now, now - timedelta(days=int(days)))
     seen, decided = figures["exposures"], reads.decided(figures["fates"])
@@ -39,6 +78,9 @@ def health(request: HttpRequest) -> HttpResponse:
     context = {
         **figures,
         "choice": choice,
+        "may_acknowledge": person_of(request).may(Role.REVIEWER, choice.account_id),
+        "typed": {"alert": request.POST.get("alert", ""), "note": request.POST.get("note", "")},
+        "errors": refusal.errors if refusal else {},
         "decided": decided,
         "decided_span": span(decided.interval),
         "left_out": reads.together(seen.withheld),
@@ -51,7 +93,7 @@ def health(request: HttpRequest) -> HttpResponse:
         "jobs": _jobs(figures["report"], figures["durations"], now),
         "window": WINDOWS[days],
     }
-    return render(request, "review/health.html", context)
+    return render(request, "review/health.html", context, status=status)
 
 
 @require_GET
@@ -72,7 +114,11 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
-    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+    if isinstance(value, AlertAcknowledgement):
+        return {"note": value.note, "by": value.person.get_username(), "at": value.created_at}
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value
 
 
 def _days(request: HttpRequest) -> str:
@@ -87,6 +133,7 @@ def _figures(request: HttpRequest, choice: Choice, now: datetime, since: datetim
     accounts = None if choice.account is None else [choice.account.pk]
     return {
         "report": made,
+        "warnings": warnings(choice, made.reasons, now),
         "trust": reads.trust(found, seen),
         "fates": found,
         "exposures": seen,

@@ -279,6 +279,14 @@ MINIMAL: dict[str, Row] = {
         "similarity": 0.9,
         "basis": "polarity",
     },
+    "alert_acknowledgement": {
+        "id": new_id,
+        "alert": "unreviewed",
+        "state": "watch",
+        "note": "Ben is back on Monday.",
+        "person_id": the("auth_user"),
+        "holds": True,
+    },
     "comment": {"id": new_id, "subject": new_id, "author_id": the("auth_user"), "text": "Seen twice."},
     "second_opinion": {"id": new_id, "subject": new_id, "author_id": the("auth_user"), "verdict": "approve"},
     # running the store

@@ -62,6 +62,7 @@ class TestReview(Tables, Checks, Uniques, Journals):
         },
         "adjudication": links("account_id", "reviewer_id", "reverts_id"),
         "contradiction": links("account_id", "decided_by_id"),
+        "alert_acknowledgement": links("account_id", "person_id"),
         "comment": links("author_id"),
         "second_opinion": links("author_id"),
     }
@@ -84,6 +85,9 @@ class TestReview(Tables, Checks, Uniques, Journals):
             refused=[{"first_digest": HIGH, "second_digest": LOW}, {"first_digest": LOW, "second_digest": LOW}],
         ),
         words("contradiction", "verdict", *VERDICTS),
+        words("alert_acknowledgement", "state", "building", "watch", "attention"),
+        not_empty("alert_acknowledgement", "alert"),
+        not_empty("alert_acknowledgement", "note"),
         not_empty("comment", "text"),
         words("second_opinion", "verdict", *VERDICTS),
         Check(
@@ -147,7 +151,10 @@ class TestReview(Tables, Checks, Uniques, Journals):
             passes=[{"reverts_id": None}],
         ),
     ]
-    journals = [Journal(table="adjudication")]
+    journals = [
+        Journal(table="adjudication"),
+        Journal(table="alert_acknowledgement", full={"account_id": the("account")}),
+    ]
 
 
 @pytest.mark.usefixtures("database")

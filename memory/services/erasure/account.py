@@ -50,7 +50,7 @@ def erase_account(subject: UUID, counts: Counter[str]) -> None:
     forget_decisions(counts, "account_id = ANY(%s)", [subject])
     for table in (
         "lesson_tombstone", "contradiction", "review_item", "write_refusal", "idempotency_record", "band_rate",
-        "source_sum", "task_sum", "imported_row", "membership", "api_key",
+        "source_sum", "task_sum", "imported_row", "alert_acknowledgement", "membership", "api_key",
     ):  # fmt: skip
         delete(counts, table, "account_id = ANY(%s)", [subject])
     delete(counts, "prune_plan", "states ->> 'account' = ANY(%s::text[])", [str(subject)])

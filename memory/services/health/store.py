@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.models import Account, EmbeddingSpace
+from memory.models import EmbeddingSpace
 from memory.models.vocabulary import LessonState
 from memory.rules.health import DEFAULTS, Job, standing_of_job
 from memory.services.health.report import JobState, LessonAges, Queue, Vectors
@@ -116,7 +116,8 @@ def jobs(view: View) -> tuple[tuple[JobState, Job], ...]:
     schedule = scheduled_jobs()
     rows = view.fetch(
         """
-        SELECT wanted.job, newest.started_at, newest.outcome, finished.outcome, good.started_at
+        SELECT wanted.job, newest.started_at, newest.outcome, finished.outcome, good.started_at,
+            (SELECT min(created_at) FROM account)
         FROM unnest(%(jobs)s::text[]) AS wanted(job)
         LEFT JOIN LATERAL (SELECT r.started_at, r.outcome FROM job_run r WHERE r.job = wanted.job
             ORDER BY r.started_at DESC LIMIT 1) newest ON true
@@ -127,12 +128,11 @@ def jobs(view: View) -> tuple[tuple[JobState, Job], ...]:
         """,
         jobs=list(schedule),
     )
-    made = Account.objects.order_by("created_at").values_list("created_at", flat=True).first() or view.now
-    return tuple(_job(row, schedule, view.now, made) for row in sorted(rows))
+    return tuple(_job(row[:5], schedule, view.now, row[5] or view.now) for row in sorted(rows, key=lambda row: row[0]))
 
 
 def _job(
-    row: tuple[str, datetime | None, str | None, str | None, datetime | None],
+    row: tuple[Any, ...],
     schedule: Mapping[str, float],
     now: datetime,
     made: datetime,
