@@ -216,7 +216,7 @@ class TestTheList:
         assert rows_of_all_tables() == before
 
 
-QUERIES = 23  # and one each for where a page begins and for a question outside the list
+QUERIES = 22  # and one each for where a page begins and for a question outside the list
 
 
 class TestTheCard:
