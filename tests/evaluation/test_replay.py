@@ -3,9 +3,10 @@
 import hashlib
 import io
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -15,13 +16,17 @@ from evaluation.replay import constants
 from evaluation.replay.constants import choose
 from evaluation.replay.replay import replay
 from evaluation.replay.result import ReplayResult, Scope
+from evaluation.replay.spans import Spans
 from evaluation.report import from_json, markdown
 from memory.errors import Invalid
 from memory.models import Account, Lesson, LessonUsage
-from memory.models.vocabulary import Exposure
+from memory.models.vocabulary import Exposure, Verdict
 from memory.rules.ledger import LedgerConstants
+from memory.services.adjudication import decide
 from memory.services.caller import Caller
 from memory.services.credit import credit
+from memory.services.quarantine import lift_by_clock
+from tests.services.people import decision, member
 from tests.services.play import make_callers, make_lessons, say, serve
 
 EAGER = {"quarantine_odds": "20", "release_odds": "15"}
@@ -105,6 +110,28 @@ class TestReplay:
         credit(work.pk)
         assert again().courses[lesson.pk] == before
 
+    def test_what_the_clock_lifts_is_lifted_in_the_replay_too(self, account, caller) -> None:
+        (lesson,) = make_lessons(1)
+        lose(account, caller, lesson, 7)
+        assert lift_by_clock(timezone.now() + timedelta(hours=2), 1) == 1
+        lose(account, caller, lesson, 1)
+        found = again()
+        assert steps(found, lesson) == ([("entered", 7), ("entered", 8)], [("entered", 7), ("entered", 8)])
+        assert found.given == 1
+
+    def test_a_release_to_trial_is_a_release_to_a_policy_that_knows_no_trial(self, account, caller) -> None:
+        (lesson,) = make_lessons(1)
+        lose(account, caller, lesson, 7)
+        person = member(account, "reviewer", "Rita")
+        decide(decision(person, Verdict.RELEASE_TO_TRIAL, lesson.pk))
+        entered = []
+        for n in range(5):  # handed out although the store's own policy quarantines it again
+            work = serve(account, f"after the release {n}", [lesson])
+            say(caller, work.pk, "failed")
+            credit(work.pk)
+            entered.append([seq for _, seq in steps(again("reference"), lesson)[1]])
+        assert entered == [[5], [5], [5], [5], [5, 12]]  # five losses since the release
+
     def test_from_a_date_on_only_what_comes_later_is_decided_anew(self, account, caller) -> None:
         first, second, good = make_lessons(3)
         lose(account, caller, good, 40, signal="used")
@@ -184,6 +211,29 @@ class TestReplay:
         settings.SONDER_LESSON_SCOPE = "account"
         with pytest.raises(CommandError, match="no account 'nobody'"):
             call_command("evaluate", "replay", "--account", "nobody")
+
+
+class TestSpans:
+    NOON = datetime(2026, 5, 31, 12, tzinfo=UTC)
+    LESSON, WORK = UUID(int=1), UUID(int=2)
+
+    def test_a_lesson_is_in_service_until_something_is_noted_and_a_change_counts_from_the_next_moment_on(self) -> None:
+        spans = Spans()
+        spans.note(self.LESSON, self.NOON, "active")
+        assert spans.lessons() == []
+        spans.note(self.LESSON, self.NOON, "quarantined")
+        later = self.NOON + timedelta(seconds=1)
+        assert [spans.stage(self.LESSON, at) for at in (self.NOON, later)] == ["active", "quarantined"]
+        spans.note(self.LESSON, later, "active")
+        assert spans.withholds(self.LESSON, self.WORK, later)
+        assert not spans.withholds(self.LESSON, self.WORK, later + timedelta(seconds=1))
+        assert spans.lessons() == [self.LESSON]
+
+    def test_a_lesson_that_a_person_took_out_holds_nothing_back(self) -> None:
+        spans = Spans()
+        spans.note(self.LESSON, self.NOON, "out")
+        assert not spans.withholds(self.LESSON, self.WORK, self.NOON + timedelta(days=1))
+        assert spans.lessons() == []
 
 
 class TestConstants:
