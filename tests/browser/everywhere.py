@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.test import RequestFactory
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 
@@ -14,14 +15,6 @@ from memory.services.authority import Person, person
 from review.urls import urlpatterns
 from tests.browser.scene import Scene
 from tests.browser.steps import planned, reword
-
-#: Addresses that are sent to and never looked at.
-SENT_TO = {
-    "seen", "dismiss", "decide", "undo", "unskip", "bulk_undo", "claim", "release", "skip", "wake", "comment",
-    "opinion", "contradiction_skip", "outcome_skip", "prune_replan", "prune_apply", "grant", "role",
-    "calibration_measure", "calibration_apply", "demo_remove",
-}  # fmt: skip
-
 
 #: What is no page: files, and a number for a script.
 FILES = (
@@ -102,11 +95,21 @@ def furnish(scene: Scene) -> Store:
     return Store(scene=scene, plan=planned().plan, item=item, mia=mia)
 
 
+def names() -> list[str]:
+    """Of every address."""
+    return [each.name for each in urlpatterns if isinstance(each, URLPattern) and each.name]
+
+
+def answers_get(name: str) -> bool:
+    """Whether an address is looked at; others are only sent to."""
+    view = next(each.callback for each in urlpatterns if each.name == name)
+    refusal = view(RequestFactory().trace("/"))  # by its decorator, which names what it would answer
+    return "GET" in refusal.headers["Allow"]
+
+
 def addresses(store: Store, *without: str, ways: int | None = None) -> list[str]:
     """The address of every page, in every way to look at it or in so many; `without` names pages to leave out."""
-    looked_at = [
-        p.name for p in urlpatterns if isinstance(p, URLPattern) and p.name and p.name not in (*SENT_TO, *without)
-    ]
+    looked_at = [name for name in names() if answers_get(name) and name not in without]
     return [
         f"{reverse(f'review:{name}', kwargs=kwargs)}{'?' if query else ''}{query}"
         for name in looked_at

@@ -3,12 +3,33 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memory.models import EmbeddingSpace, Lesson, Preference, PrunePlan, RefinementHistory
-from memory.models.vocabulary import Origin
+from memory.models import Account, EmbeddingSpace, Lesson, Preference, PrunePlan, RefinementHistory
+from memory.models.vocabulary import Origin, ReviewKind
 from memory.services import pruning
-from memory.services.lesson import NewLesson, store
+from memory.services.lesson import NewLesson, flag, store
 from memory.services.preference import Refinement, refine
+from tests.browser.scene import people
 from tests.services.near import place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparse:
+    """The people, one lesson in service that somebody should look at, and one preference."""
+
+    lesson: Lesson
+    preference: Preference
+
+
+def sparse(account: Account) -> Sparse:
+    """What most tests of forms need, without the work that a whole scene is made of."""
+    people(account)
+    lesson = _lesson("Pass `timeout=10` to every `requests.get()` call.")
+    flag(lesson, ReviewKind.NEW_LESSON)
+    preference = Preference.objects.create(
+        account=account, scope="global", key="answer-language", text="I prefer short answers in plain English.",
+        confidence=0.5, evidence_count=1, enabled=True, revision=1,
+    )  # fmt: skip
+    return Sparse(lesson=lesson, preference=preference)
 
 
 def reword(preference: Preference, *texts: str, actor: str = "api_key:abcd1234") -> list[RefinementHistory]:

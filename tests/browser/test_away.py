@@ -5,18 +5,22 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Route
 
-from memory.models import Adjudication, Comment, Preference
+from memory.models import Account, Adjudication, Comment, EmbeddingSpace, Preference
 from tests.browser.conftest import Visitor
-from tests.browser.scene import Scene
-from tests.browser.steps import reword
+from tests.browser.steps import Sparse, reword, sparse
 
 Enter = Callable[..., Visitor]
 NOTE = "It hides the real cause — “always”."
 
 
-def ask_why(someone: Visitor, scene: Scene) -> None:
+@pytest.fixture
+def scene(transactional_db: None, space: EmbeddingSpace) -> Sparse:
+    return sparse(Account.objects.create(slug="acme", name="Acme", review_policy="auto"))
+
+
+def ask_why(someone: Visitor, scene: Sparse) -> None:
     """The dialog that rejects a lesson, with a reason chosen and a note typed."""
-    someone.visit(f"/review/lessons/{scene.lessons['good'].pk}/")
+    someone.visit(f"/review/lessons/{scene.lesson.pk}/")
     someone.press("t")
     someone.page.locator("#ask-note").fill(NOTE)
     someone.page.locator("input[value=other]").check()
@@ -36,7 +40,7 @@ def lose(route: Route) -> None:
 
 class TestTheServer:
     def test_that_is_away_leaves_what_was_typed_and_takes_it_once_it_is_back(
-        self, visitor: Enter, scene: Scene
+        self, visitor: Enter, scene: Sparse
     ) -> None:
         ana = visitor("ana")
         ask_why(ana, scene)
@@ -55,7 +59,7 @@ class TestTheServer:
         assert message.count() == 0
         only_network(ana)
 
-    def test_whose_answer_is_lost_does_it_once(self, visitor: Enter, scene: Scene) -> None:
+    def test_whose_answer_is_lost_does_it_once(self, visitor: Enter, scene: Sparse) -> None:
         ana = visitor("ana")
         ask_why(ana, scene)
         ana.page.route("**/review/decide/", lose, times=1)
@@ -69,7 +73,7 @@ class TestTheServer:
         assert "Rejected." in ana.page.locator("#status").inner_text()
         only_network(ana)
 
-    def test_whose_answer_to_a_comment_is_lost_keeps_it_once(self, visitor: Enter, scene: Scene) -> None:
+    def test_whose_answer_to_a_comment_is_lost_keeps_it_once(self, visitor: Enter, scene: Sparse) -> None:
         ana = visitor("ana")
         ana.visit("/review/inbox/")
         ana.page.locator("summary", has_text="comments").click()
@@ -82,7 +86,7 @@ class TestTheServer:
         only_network(ana)
 
     @pytest.mark.parametrize("status", [500, 502])
-    def test_that_fails_says_so_beside_the_form(self, visitor: Enter, scene: Scene, status: int) -> None:
+    def test_that_fails_says_so_beside_the_form(self, visitor: Enter, scene: Sparse, status: int) -> None:
         mia, path = visitor("mia"), f"/review/preferences/{scene.preference.pk}/edit/"
         pages = {
             500: "<h1>Something went wrong here</h1><p>What you sent was not saved.</p>",
@@ -112,7 +116,7 @@ class TestALogin:
         someone.page.get_by_role("button", name="Log in").click()
         someone.page.locator("#main").wait_for()
 
-    def test_that_ran_out_comes_back_to_the_reason_that_was_being_given(self, visitor: Enter, scene: Scene) -> None:
+    def test_that_ran_out_comes_back_to_the_reason_that_was_being_given(self, visitor: Enter, scene: Sparse) -> None:
         ana = visitor("ana")
         ask_why(ana, scene)
         ana.page.context.clear_cookies(name="sessionid")
@@ -128,7 +132,7 @@ class TestALogin:
         ana.page.locator(".toast").wait_for()
         assert Adjudication.objects.get().note == NOTE
 
-    def test_that_ran_out_does_not_hide_what_somebody_else_saved(self, visitor: Enter, scene: Scene) -> None:
+    def test_that_ran_out_does_not_hide_what_somebody_else_saved(self, visitor: Enter, scene: Sparse) -> None:
         mia = visitor("mia")
         mia.visit(f"/review/preferences/{scene.preference.pk}/edit/")
         mia.page.fill("#text", "I prefer examples.")
@@ -144,7 +148,7 @@ class TestALogin:
         mia.page.get_by_role("heading", name="It changed while you were at it").wait_for()
         assert Preference.objects.get().text == "I prefer tables."
 
-    def test_of_somebody_else_is_not_shown_what_the_first_had_typed(self, visitor: Enter, scene: Scene) -> None:
+    def test_of_somebody_else_is_not_shown_what_the_first_had_typed(self, visitor: Enter, scene: Sparse) -> None:
         ana = visitor("ana")
         ask_why(ana, scene)
         ana.page.context.clear_cookies(name="sessionid")
@@ -153,20 +157,20 @@ class TestALogin:
         assert ana.page.locator("#ask-note").input_value() == ""
 
     def test_that_ran_out_without_scripts_leads_back_to_the_page_of_the_form(
-        self, visitor: Enter, scene: Scene
+        self, visitor: Enter, scene: Sparse
     ) -> None:
         ana = visitor("ana", java_script_enabled=False)
-        path = f"/review/lessons/{scene.lessons['harmful'].pk}/"
+        path = f"/review/lessons/{scene.lesson.pk}/"
         ana.visit(path)
         ana.page.context.clear_cookies(name="sessionid")
-        ana.page.locator("#do-uphold").click()
+        ana.page.locator("#do-approve").click()
         self.log_in(ana, "ana")
         assert ana.page.url == ana.base + path
         assert Adjudication.objects.count() == 0
 
 
-def test_what_was_refused_is_no_page_to_come_back_to(visitor: Enter, scene: Scene) -> None:
-    ana, lesson = visitor("ana"), scene.lessons["good"]
+def test_what_was_refused_is_no_page_to_come_back_to(visitor: Enter, scene: Sparse) -> None:
+    ana, lesson = visitor("ana"), scene.lesson
     ask_why(ana, scene)
     ana.page.locator("dialog form").evaluate("form => { form.elements.expected_version.value = '99'; }")
     ana.page.locator("#ask-note").press("Control+Enter")

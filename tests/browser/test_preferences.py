@@ -2,14 +2,20 @@
 
 from collections.abc import Callable
 
-from memory.models import Preference
+import pytest
+
+from memory.models import Account, EmbeddingSpace, Preference
 from memory.services.preference import digest_of, state_of
 from tests.browser.conftest import Visitor
-from tests.browser.scene import Scene
-from tests.browser.steps import reword
+from tests.browser.steps import Sparse, reword, sparse
 
 Enter = Callable[..., Visitor]
 ODD = "Keep  two spaces,\ta tab\n\nand “lines”: <b>é</b> e\u0301 \u202eright\u202c 🎛 &amp; all."
+
+
+@pytest.fixture
+def scene(transactional_db: None, space: EmbeddingSpace) -> Sparse:
+    return sparse(Account.objects.create(slug="acme", name="Acme", review_policy="auto"))
 
 
 def address(preference: Preference, *parts: str) -> str:
@@ -31,7 +37,7 @@ def fresh(preference: Preference) -> Preference:
 
 
 class TestGoingBack:
-    def test_takes_three_keys_is_exact_and_can_be_taken_back_the_same_way(self, visitor: Enter, scene: Scene) -> None:
+    def test_takes_three_keys_is_exact_and_can_be_taken_back_the_same_way(self, visitor: Enter, scene: Sparse) -> None:
         found = scene.preference
         reword(found, ODD)
         wanted = digest_of(state_of(found))
@@ -57,7 +63,7 @@ class TestGoingBack:
         return_to_earlier(mia)
         assert (fresh(found).revision, found.text) == (5, "Answer in one paragraph.")
 
-    def test_needs_a_reason(self, visitor: Enter, scene: Scene) -> None:
+    def test_needs_a_reason(self, visitor: Enter, scene: Sparse) -> None:
         reword(scene.preference, "Answer in one paragraph.")
         mia = visitor("mia")
         mia.visit(address(scene.preference))
@@ -72,7 +78,7 @@ class TestGoingBack:
         assert mia.page.locator("#main textarea[name=note]").input_value() == "Typed before the reason."
         assert fresh(scene.preference).revision == 2
 
-    def test_is_not_for_a_reviewer_who_is_told_why(self, visitor: Enter, scene: Scene) -> None:
+    def test_is_not_for_a_reviewer_who_is_told_why(self, visitor: Enter, scene: Sparse) -> None:
         reword(scene.preference, "Answer in one paragraph.")
         ana = visitor("ana")
         ana.visit(address(scene.preference))
@@ -85,7 +91,9 @@ class TestGoingBack:
         ana.visit(address(scene.preference, "restore", "1"))
         assert ana.page.locator("#main form").count() == 0
 
-    def test_from_an_old_page_is_shown_what_came_between_and_still_possible(self, visitor: Enter, scene: Scene) -> None:
+    def test_from_an_old_page_shows_what_came_between_and_is_still_possible(
+        self, visitor: Enter, scene: Sparse
+    ) -> None:
         found = scene.preference
         first = found.text
         reword(found, "Answer in one paragraph.")
@@ -107,7 +115,7 @@ class TestGoingBack:
 
 class TestEditing:
     def test_what_somebody_else_saved_meanwhile_loses_nothing_that_was_typed(
-        self, visitor: Enter, scene: Scene
+        self, visitor: Enter, scene: Sparse
     ) -> None:
         found, mine = scene.preference, "I prefer short answers in plain English,\nwith an example."
         base = found.text
@@ -137,7 +145,7 @@ class TestEditing:
         mia.page.locator(".toast").wait_for()
         assert (fresh(found).revision, found.text) == (4, mine)
 
-    def test_who_reads_is_told_that_somebody_saved(self, visitor: Enter, scene: Scene) -> None:
+    def test_who_reads_is_told_that_somebody_saved(self, visitor: Enter, scene: Sparse) -> None:
         mia = visitor("mia")
         mia.page.clock.install()
         mia.visit(address(scene.preference, "edit"))

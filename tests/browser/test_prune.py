@@ -3,14 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
-from memory.models import Lesson, LessonTombstone, LessonUsage, PruneArchive
+import pytest
+
+from memory.models import Account, EmbeddingSpace, Lesson, LessonTombstone, LessonUsage, PruneArchive
 from memory.models.vocabulary import LessonState
 from memory.services import quarantine
 from tests.browser.conftest import Visitor
-from tests.browser.scene import Scene
-from tests.browser.steps import planned
+from tests.browser.steps import Sparse, planned, sparse
 
 Enter = Callable[..., Visitor]
+
+
+@pytest.fixture
+def scene(transactional_db: None, space: EmbeddingSpace) -> Sparse:
+    return sparse(Account.objects.create(slug="acme", name="Acme", review_policy="auto"))
 
 
 def everything() -> dict[str, list[dict[str, Any]]]:
@@ -27,7 +33,7 @@ def apply(someone: Visitor, count: int) -> None:
     someone.page.locator(".toast").wait_for()
 
 
-def test_is_applied_once_however_often_and_restored_in_three_keys(visitor: Enter, scene: Scene) -> None:
+def test_is_applied_once_however_often_and_restored_in_three_keys(visitor: Enter, scene: Sparse) -> None:
     made, before = planned(), everything()
     mia, other = visitor("mia"), visitor("mia")
     mia.visit(made.path)
@@ -59,7 +65,7 @@ def test_is_applied_once_however_often_and_restored_in_three_keys(visitor: Enter
     assert mia.page.get_by_role("button", name="Restore everything").is_disabled()
 
 
-def test_of_a_store_that_has_moved_is_read_and_not_applied(visitor: Enter, scene: Scene) -> None:
+def test_of_a_store_that_has_moved_is_read_and_not_applied(visitor: Enter, scene: Sparse) -> None:
     made = planned()
     mia, before = visitor("mia"), everything()
     mia.visit(made.path)
@@ -89,7 +95,7 @@ def test_of_a_store_that_has_moved_is_read_and_not_applied(visitor: Enter, scene
     assert [row["text"] for row in everything()["lessons"]] == [row["text"] for row in before["lessons"]]
 
 
-def test_is_not_for_a_reviewer_who_is_told_why(visitor: Enter, scene: Scene) -> None:
+def test_is_not_for_a_reviewer_who_is_told_why(visitor: Enter, scene: Sparse) -> None:
     made = planned()
     ana = visitor("ana")
     ana.visit(made.path)
