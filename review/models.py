@@ -1,4 +1,4 @@
-"""What the review pages remember of a person: how they like the pages, and when they last looked."""
+"""What the review pages remember of a person: how they like the pages, when they looked, what mail they want."""
 
 from django.conf import settings
 from django.db import models
@@ -15,6 +15,12 @@ class Density(models.TextChoices):
     COMPACT = "compact", "Compact"
 
 
+class Digest(models.TextChoices):
+    NONE = "none", "Never"
+    DAILY = "daily", "Daily"
+    WEEKLY = "weekly", "Weekly"
+
+
 class Look(models.Model):
     """How one person likes the pages."""
 
@@ -23,6 +29,8 @@ class Look(models.Model):
     density = models.CharField(max_length=11, choices=Density.choices, default=Density.COMFORTABLE)
     keys = models.BooleanField(default=True, help_text="Single-key shortcuts (WCAG 2.1.4).")
     last_visit = models.DateTimeField(null=True, blank=True)
+    digest = models.CharField(max_length=6, choices=Digest.choices, default=Digest.NONE)
+    digest_sent_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         db_table = "review_look"

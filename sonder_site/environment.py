@@ -4,13 +4,16 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import environ
 
 from memory.conf import SettingError, parse
 
 ENGINE = "django.db.backends.postgresql"
+NO_MAIL: Final = "django.core.mail.backends.dummy.EmailBackend"
+MAIL_PORTS: Final = {"smtp+tls": 587, "smtp+ssl": 465, "smtp": 25}
+MAIL_SECONDS: Final = 10  # for a mail server that does not answer
 #: What may also stand in a file that NAME_FILE names, as containers are given secrets (Docker's own convention).
 SECRETS: Final = (
     "SECRET_KEY",
@@ -20,6 +23,7 @@ SECRETS: Final = (
     "SONDER_EMBEDDING_KEY",
     "SONDER_DISTILLER_KEY",
     "SONDER_METRICS_KEY",
+    "EMAIL_URL",
 )
 
 
@@ -111,6 +115,24 @@ class Environment:
         if not config.get("NAME"):
             raise SettingError(f"{name} names no database; write it as postgres://user:password@host:port/name.")
         return config
+
+    def mail(self, name: str) -> dict[str, Any]:
+        """Django's settings of the mail server at that address; without one no mail is sent."""
+        url = self.address(name, *MAIL_PORTS)
+        if not url:
+            return {"EMAIL_BACKEND": NO_MAIL}
+        parts = urlsplit(url)
+        if not parts.hostname:
+            raise SettingError(f"{name} names no host; write it as smtp+tls://user:password@host:587.")
+        return {
+            "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+            "EMAIL_HOST": parts.hostname,
+            "EMAIL_PORT": parts.port or MAIL_PORTS[parts.scheme],
+            "EMAIL_HOST_USER": unquote(parts.username or ""),
+            "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+            "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+            "EMAIL_USE_SSL": parts.scheme == "smtp+ssl",
+        }
 
     def secret(self, name: str) -> str:
         """A secret, or '' where it is not set."""

@@ -10,7 +10,7 @@ import structlog
 
 from memory import conf
 from sonder_site.celery_settings import celery_settings
-from sonder_site.environment import Environment, with_files
+from sonder_site.environment import MAIL_SECONDS, Environment, with_files
 from sonder_site.secret import secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -159,6 +159,11 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
 }
 
+# Mail: only the digest of the review pages, to those who choose it.
+globals().update(env.mail("EMAIL_URL"))
+EMAIL_TIMEOUT = MAIL_SECONDS
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM") or "sonder@localhost"
+
 _BROKER_URL = env.address("CELERY_BROKER_URL", "redis", "rediss")
 # The broker: files in SONDER_VAR without a server, any Celery broker with CELERY_BROKER_URL.
 globals().update(celery_settings(_BROKER_URL, Path(SONDER_VAR)))
@@ -183,6 +188,7 @@ CELERY_BEAT_SCHEDULE = {
     "judging": {"task": "memory.tasks.maintenance_judging", "schedule": 900.0},
     "prune plan": {"task": "memory.tasks.maintenance_prune_plan", "schedule": 6 * 3600.0},
     "staleness": {"task": "memory.tasks.maintenance_staleness", "schedule": 24 * 3600.0},
+    "review digest": {"task": "review.tasks.digest", "schedule": 3600.0},
     "daily maintenance": {"task": "memory.tasks.maintenance_daily", "schedule": 24 * 3600.0},
 }
 

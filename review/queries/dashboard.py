@@ -65,7 +65,7 @@ class News:
     at: datetime
 
 
-def _decidable(person: Person) -> Q:
+def decidable(person: Person) -> Q:
     """Questions that their role lets them answer: judges outcomes, reviewers everything."""
     outcomes = [kind.value for kind in QUEUES["outcomes"]]
     rows = Q()
@@ -80,7 +80,7 @@ def _decidable(person: Person) -> Q:
 
 def _mine(person: Person) -> QuerySet[ReviewItem]:
     """Open questions that the person may answer, and that are not given to somebody else."""
-    rows = ReviewItem.objects.filter(_decidable(person), status=ReviewStatus.OPEN.value)
+    rows = ReviewItem.objects.filter(decidable(person), status=ReviewStatus.OPEN.value)
     own_request = Q(kind=ReviewKind.SECOND_OPINION.value, requested_by=person.user_id)
     return rows.filter(Q(assigned_to__isnull=True) | Q(assigned_to=person.user_id)).exclude(own_request)
 

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse, reverse_lazy
 from django.views.decorators.http import require_http_methods
 
+from review import digest
 from review.access import page, person_of
 from review.forms.look import LookForm
 from review.models import Look
@@ -25,7 +26,7 @@ def settings(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Saved.")
         # The frame, which carries the theme, comes anew only with a whole page.
         return HttpResponseRedirect(reverse("review:settings"))
-    context = {"form": form, "who": who}
+    context = {"form": form, "who": who, "mail": {"on": digest.is_on(), "address": look.user.email}}
     return render(request, "review/settings.html", context, status=422 if form.errors else 200)
 
 

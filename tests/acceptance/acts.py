@@ -12,6 +12,7 @@ from celery import Task
 from django.core.management import call_command
 from django.db import connection
 
+import review.tasks
 from memory import conf, tasks
 from memory.models import Account, Lesson, LessonDistillation
 from memory.rules.text import digest
@@ -128,7 +129,11 @@ def lesson_of(interaction: str) -> Lesson:
 
 def background() -> list[str]:
     """Runs every scheduled task of the worker once; returns their names."""
-    found = [task for _, task in inspect.getmembers(tasks, lambda value: isinstance(value, Task))]
+    found = [
+        task
+        for module in (tasks, review.tasks)
+        for _, task in inspect.getmembers(module, lambda value: isinstance(value, Task))
+    ]
     scheduled = [task for task in found if not inspect.signature(task.run).parameters]
     for task in scheduled:
         task()

@@ -84,6 +84,8 @@ def test_a_store_that_cannot_be_made_is_named_with_its_setting(tmp_path: Path, p
         ({"REDIS_URL": "cache:6379"}, "REDIS_URL is no address"),
         ({"CELERY_BROKER_URL": "broker"}, "CELERY_BROKER_URL is no address"),
         ({"CSRF_TRUSTED_ORIGINS": "sonder.example.com"}, "CSRF_TRUSTED_ORIGINS has 'sonder.example.com'"),
+        ({"EMAIL_URL": "mail.example.com"}, "EMAIL_URL is no address that can be used; it begins with smtp+tls"),
+        ({"EMAIL_URL": "smtp+tls://user:hidden@:587"}, "EMAIL_URL names no host"),
         ({"DEBUG": "perhaps"}, "DEBUG is 'perhaps'; use true or false"),
     ],
 )
