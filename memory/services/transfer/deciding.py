@@ -103,14 +103,15 @@ def _pair(arrival: Arrival, row: dict[str, Any], _: set[Any]) -> str:
     return KEPT if same.exists() or not any(side in arrival.new["lesson"] for side in sides) else ""
 
 
-def _about(arrival: Arrival, row: dict[str, Any], _: set[Any]) -> str:
-    """What was asked, decided and written about something that has arrived."""
-    subject = row["subject"]
+def _about(arrival: Arrival, row: dict[str, Any], taken: set[Any]) -> str:
+    """What was asked, decided and written about something that has arrived; an undo with what it takes back."""
+    subject, undone = row["subject"], row.get("reverts_id")
     if subject in arrival.refused:
         return arrival.refused[subject]
     has_arrived = any(subject in ids for ids in arrival.new.values())
-    if not has_arrived or row.get("reverts_id") not in (None, *arrival.new["adjudication"]):
+    if not has_arrived or (undone and undone not in taken and undone not in arrival.new["adjudication"]):
         return KEPT
+    taken.add(row["id"])
     return ""
 
 

@@ -58,6 +58,7 @@ def export(account: Account, write: Callable[[str], object]) -> Iterator[tuple[s
         for name, row in (*_people(people), *_spaces(spaces)):
             write(wire.line(name, row))
             counts[name] += 1
+            yield name, counts[name]
         write(wire.line(TRAILER, {"counts": dict(counts)}))
 
 
