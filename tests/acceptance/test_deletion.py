@@ -53,7 +53,7 @@ def after_restart(agent: Agent, *tasks: str) -> str:
 def test_deletion_absent_after_reindex_and_restart(account: Any, agent: Agent, lesson_scope: str) -> None:
     """Erased, after every background job, after a new index and in a new process: nothing; its sibling is there.
 
-    Exports and imports of exports come with a later release, and with them their part of this row.
+    Of files that it was exported to, `test_export` tells.
     """
     custodian = make_agent(account, "caller", ["admin"])
     gone, kept = acts.learn(agent, TIMEOUT), acts.learn(agent, CLOCK)
@@ -82,7 +82,7 @@ def test_deletion_absent_from_shared_copies(agent: Agent, rival: Agent, lesson_s
     """The lesson had been handed out in other projects, and to another account where lessons are shared; it had been
     reworded, and answers with it were kept for a replay. Erasing its source reaches all of that, and nothing beside.
 
-    Exports and backups come with a later release, and with them their part of this row.
+    Of an older export, `test_export` tells.
     """
     gone = acts.learn(agent, TIMEOUT, project="one")
     acts.learn(agent, CLOCK, project="one")

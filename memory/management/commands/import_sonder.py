@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import IntegrityError
 
 from memory.errors import SonderError
 from memory.management.output import as_json, progress
@@ -44,6 +45,12 @@ class Command(BaseCommand):
             raise CommandError(f"{path} cannot be read: {error.strerror or error}.") from None
         except SonderError as refusal:
             raise CommandError(refusal.detail) from None
+        except IntegrityError as error:
+            if "imported_row_legacy_id_unique" not in str(error):
+                raise
+            raise CommandError(
+                "Another import into this account is under way. Run this again when it is done."
+            ) from None
         told = {"file": path.name, "account": account.slug, "dry_run": options["dry_run"], **report.as_json()}
         if options["json"]:
             as_json(self, told)
