@@ -81,8 +81,9 @@ def lay(account: Account, key: ApiKey, who: Person, lessons: Sequence[Lesson], *
 
     The first lesson was handed out in all of the work, and most has happened to it.
     """
-    _ask(ReviewKind.NEW_LESSON, [(lesson.pk, None) for lesson in lessons])
-    _quarantine(lessons[:: max(1, min(QUARANTINED_EVERY, len(lessons) // 2))])
+    out = [lesson for lesson in lessons if lesson.state == LessonState.QUARANTINED] or lessons[1::QUARANTINED_EVERY]
+    _quarantine(out)
+    _ask(ReviewKind.NEW_LESSON, [(lesson.pk, None) for lesson in lessons if lesson not in set(out)])
     _contradict(lessons)
     _hand_out(account, key, lessons, works)
     _decide(who, lessons)

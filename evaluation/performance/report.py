@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
+from evaluation.performance import pages
 from evaluation.performance.finding import Finding
 from evaluation.performance.machine import Machine
 from evaluation.performance.timing import ROUNDS, Estimate
@@ -26,6 +27,11 @@ frequencies, BM25 with k1 = 0: normalising by length, as BM25's usual constants 
 are one sentence each. So two precisions are given: one says how far the order is from the usual BM25's, the other what
 bounding the work loses. In the replay that HTTP is compared with, psycopg runs each statement of the same request with
 the same parameters, new ids for new rows, in one transaction.
+
+The review pages are looked at in a store of 10,000 lessons and 100,000 servings of its own, with over 5,000 questions
+and as many decisions of long ago, in one process and without the network: the result is the time within which 95 of 100
+looks (of {pages.LOOKS}) and decisions (of {pages.DECISIONS}) were done, "our ms" their median. A decision is sent,
+carried out, and answered with the next question. Files of everything have no bar.
 """
 
 

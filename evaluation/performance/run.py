@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from evaluation.performance import accounts, credit, hybrid, lexical, over_http, semantic
+from evaluation.performance import accounts, credit, hybrid, lexical, over_http, pages, semantic
 from evaluation.performance.bench import Bench
 from evaluation.performance.corpus import Corpus
 from evaluation.performance.finding import Finding
@@ -33,6 +33,7 @@ MEASUREMENTS: Final[dict[str, Callable[[Bench], list[Finding]]]] = {
 }
 ACCOUNTS: Final = "accounts"
 CREDIT: Final = "credit"
+PAGES: Final = "pages"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +65,8 @@ def steps(corpus: Corpus, only: Collection[str]) -> Iterator[Step]:
             yield Step(name=f"{size:,} lessons, {ACCOUNTS}", act=measured(shape, accounts.measure))
     if not only or CREDIT in only:
         yield Step(name=CREDIT, act=lambda say: _credit(corpus, say))
+    if not only or PAGES in only:
+        yield Step(name=f"{pages.SHAPE.lessons:,} lessons, {PAGES}", act=measured(pages.SHAPE, pages.measure))
 
 
 def _bench(shape: Shape, corpus: Corpus, say: Say) -> Bench:

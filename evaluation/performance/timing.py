@@ -63,6 +63,12 @@ def median_ms(seconds: Floats) -> Estimate:
     return _estimate(float(np.median(seconds)) * 1000, resampled * 1000)
 
 
+def quantile_ms(seconds: Floats, share: float) -> Estimate:
+    """The time within which this share of the rounds were done, in milliseconds."""
+    resampled = np.quantile(seconds[_picks(len(seconds))], share, axis=1)
+    return _estimate(float(np.quantile(seconds, share)) * 1000, resampled * 1000)
+
+
 def ratio(ours: Floats, floor: Floats) -> Estimate:
     """median(ours) / median(floor). Rounds that both sides ran are resampled together."""
     picks = _picks(len(ours))
