@@ -16,7 +16,7 @@ from memory.errors import NotFound
 from memory.models import Lesson, ReviewItem
 from memory.models.vocabulary import LessonState, Role, Verdict
 from memory.rules.description import describe_evidence
-from memory.rules.outlook import lead, odds_in_words, would_free, would_quarantine
+from memory.rules.outlook import WRONG, lead, odds_in_words, would_free, would_quarantine
 from memory.services.authority import Person
 from memory.services.reading import neighbours_of
 from memory.services.rejection import LIVE
@@ -109,6 +109,7 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "segmented": any(chart["name"] == "segment" for chart in charts),
         "lead": lead(evidence),
         "outlook": _outlook(lesson, evidence, by_person),
+        "wrong": WRONG.get(evidence.get("policy", ""), ""),
         "odds": odds_in_words(evidence["odds"]) if evidence.get("odds") else "",
         "history": queries.told(history),
         "said": queries.said(lesson.pk),
