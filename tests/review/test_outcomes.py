@@ -100,7 +100,8 @@ class TestTheQueue:
         login("judge")
         shown = page(client, QUEUE)
         assert "The critical request" in shown
-        assert "A loss here would put “Prefer <code>tool_1()</code> over writing loop number 1 by hand.” on trial." in shown
+        lesson = "Prefer <code>tool_1()</code> over writing loop number 1 by hand."
+        assert f"A loss here would put “{lesson}” on trial." in shown
         answer = judge(client, critical, "accepted", note="looked at it")
         assert answer.status_code in (302, 303)
         following = page(client, answer.url)
