@@ -34,6 +34,7 @@ from memory.models import (
 )
 from memory.services.erasure import erase
 from memory.services.preference_history import versions_of
+from memory.services.sonder.job import Job
 from memory.services.sonder.values import old_digest, project_slug
 from memory.services.standing import differences
 from tests.services.old_store import OldStore, nomic, vector
@@ -437,6 +438,16 @@ class TestRuns:
         report = moved(old.path)
         assert Outcome.objects.get().source == "unknown"
         assert report["tables"]["memory_replication_log"]["skipped"] == {"no_place": 1}
+
+    def test_of_two_at_once_the_second_is_told_to_wait(
+        self, old: OldStore, move: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        old.work("i1")
+        move()
+        monkeypatch.setattr(Job, "known", lambda self, kind, legacy: {})  # it looked before the other had written
+        with pytest.raises(CommandError, match="under way"):
+            move()
+        assert Interaction.objects.count() == 1
 
     def test_what_cannot_be_imported_says_what_to_do(self, tmp_path: Path, space: EmbeddingSpace) -> None:
         with pytest.raises(CommandError, match="cannot be read: No such file"):
