@@ -85,7 +85,7 @@ def _edit(decision: Decision) -> dict[str, Any]:
     text = str(decision.data.get("text", ""))
     written = rejection.supersede(decision.subject, text, reviewer=decision.person.user_id, reason=decision.reason)
     if written.lesson is None:
-        raise Invalid.field("text", rejection.why_refused(written.verdict.refusal))
+        raise rejection.WordingRefused("text", written.verdict)
     return {"lessons": [written.lesson.pk], "successor": str(written.lesson.pk)}
 
 
@@ -157,7 +157,7 @@ def decide(decision: Decision) -> Adjudication:
     account = account_of(decision.subject)
     decision.person.need(act.role, account)
     try:
-        with transaction.atomic():
+        with rejection.refusals_recorded(lesson_account(account), decision.person.actor), transaction.atomic():
             return _decide(decision, act, account)
     except IntegrityError as error:
         if "adjudication_key_unique" not in str(error):

@@ -132,7 +132,12 @@ def flag(lesson: Lesson, kind: ReviewKind) -> None:
 
 
 def _refuse(new: NewLesson, verdict: Verdict) -> Written:
-    WriteRefusal.objects.create(
-        account_id=new.account_id, path=new.path, reason=verdict.refusal, digest=verdict.digest, actor=new.actor
-    )
+    note_refusal(verdict, account_id=new.account_id, path=new.path, actor=new.actor)
     return Written(lesson=None, verdict=verdict)
+
+
+def note_refusal(verdict: Verdict, *, account_id: UUID | None, path: str, actor: str) -> None:
+    """Records that a gate refused a text, and why; never the text."""
+    WriteRefusal.objects.create(
+        account_id=account_id, path=path, reason=verdict.refusal, digest=verdict.digest, actor=actor
+    )

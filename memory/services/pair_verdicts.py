@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from memory.errors import Invalid
 from memory.models import Contradiction, Lesson, LessonTombstone
 from memory.models.vocabulary import Verdict
 from memory.rules.text import clean
@@ -74,7 +73,7 @@ def _keep_both(pair: UUID, wordings: Mapping[str, Any], *, reviewer: int, reason
 def _reword(lesson: UUID, text: str, field: str, *, reviewer: int, reason: str, also: UUID | None = None) -> Lesson:
     written = rejection.supersede(lesson, text, reviewer=reviewer, reason=reason, also=also)
     if written.lesson is None:
-        raise Invalid.field(field, rejection.why_refused(written.verdict.refusal))
+        raise rejection.WordingRefused(field, written.verdict)
     return written.lesson
 
 

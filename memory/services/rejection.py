@@ -1,20 +1,21 @@
 """What a reviewer takes out of service or puts back: reject, replace by another wording, restore."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from memory.embedding.active import provider, usable_space
-from memory.errors import Conflict, EmbeddingUnavailable, NotFound
+from memory.errors import Conflict, EmbeddingUnavailable, Invalid, NotFound
 from memory.models import Lesson, LessonStanding
 from memory.models.vocabulary import Exposure, LessonState, Origin, TombstoneReason, TrustEventKind
 from memory.rules.text import clean
 from memory.services import questions, tombstone
 from memory.services.evidence import Occasion
-from memory.services.gates import Meaning, text_gates
-from memory.services.lesson import NewLesson, Written, store
+from memory.services.gates import Meaning, Verdict, text_gates
+from memory.services.lesson import NewLesson, Written, note_refusal, store
 from memory.services.quarantine import evaluate, journal, move
 from memory.services.scoping import lock_scope
 from memory.services.weights import weight_of
@@ -86,6 +87,7 @@ def restore(lesson_id: UUID, *, reviewer: int, reason: str) -> None:
     evaluate({lesson.pk: looked_at()}, lesson.account_id)
 
 
+#: What a reviewer is told when a hard gate refuses their wording.
 WHY_REFUSED = {
     "private": "it holds something private, such as a secret, an address or a home path.",
     "rejected_value": "this was rejected before. Restore the rejected lesson if that was wrong.",
@@ -95,9 +97,23 @@ WHY_REFUSED = {
 }
 
 
-def why_refused(reason: str | None) -> str:
-    """What a reviewer is told when a hard gate refuses their wording."""
-    return WHY_REFUSED.get(reason or "", f"refused: {reason}.")
+class WordingRefused(Invalid):
+    """A gate refused a reviewer's wording."""
+
+    def __init__(self, field: str, verdict: Verdict) -> None:
+        why = WHY_REFUSED.get(verdict.refusal, f"refused: {verdict.refusal}.")
+        super().__init__(f"{field}: {why}", {field: [why]})
+        self.verdict = verdict
+
+
+@contextmanager
+def refusals_recorded(account_id: UUID | None, actor: str) -> Iterator[None]:
+    """Around the transaction of a decision: a refusal ends it, and is on record although all it wrote is taken back."""
+    try:
+        yield
+    except WordingRefused as refusal:
+        note_refusal(refusal.verdict, account_id=account_id, path=EDIT, actor=actor)
+        raise
 
 
 def bury_as(lesson: Lesson, state: LessonState, successor: UUID | None = None) -> None:

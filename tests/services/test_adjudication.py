@@ -20,6 +20,7 @@ from memory.models import (
     Outcome,
     ReviewItem,
     TrustEvent,
+    WriteRefusal,
 )
 from memory.models.vocabulary import LessonState, ReviewKind, TombstoneReason, TrustEventKind, Verdict
 from memory.services import quarantine
@@ -267,6 +268,17 @@ class TestUndo:
         with pytest.raises(Forbidden):
             undo(made.pk, member(account, "viewer", "vic"))
         assert state(one) == "rejected"
+
+
+def test_a_refused_wording_is_on_record_although_the_decision_was_taken_back(ana: Person, one: Lesson) -> None:
+    with pytest.raises(Invalid, match="private"):
+        decide(
+            decision(ana, Verdict.EDIT, one.pk, data={"text": "Ask jane.doe@example.org before you run `deploy()`."})
+        )
+    refusal = WriteRefusal.objects.get()
+    assert (refusal.path, refusal.reason, refusal.actor, refusal.digest) == ("edit", "private", ana.actor, None)
+    assert not Adjudication.objects.exists()
+    assert state(one) == "active"
 
 
 def test_a_note_without_a_reason_is_kept_as_it_was_written(ana: Person, one: Lesson) -> None:
