@@ -62,3 +62,17 @@ def test_every_acceptance_test_is_listed_under_its_id() -> None:
     groups = {file for _, file, _ in listed}
     written = set().union(*(written_in(Path(__file__).with_name(f"{group}.py")) for group in groups))
     assert written == {test for _, _, test in listed}
+
+
+def test_every_test_of_the_reviewers_pages_is_listed() -> None:
+    files = sorted(Path(__file__).parent.glob("test_people_*.py"))
+    written = {(f"tests/acceptance/{file.name}", f"::{name}") for file in files for name in top_level(file)}
+    assert written
+    assert written == {(file, names) for file, names in NAMED if "test_people_" in file}
+
+
+def top_level(path: Path) -> set[str]:
+    """The test functions and test classes of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = (node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    return {name for name in found if name.lower().startswith("test")}
