@@ -171,3 +171,24 @@ class TestForm:
         """Commands write to their own output, everything else to the log. A measurement shows what it measured."""
         product = {module: tree for module, tree in WRITTEN.items() if not is_within(module, {"evaluation"})}
         assert [module for module, tree in product.items() if "print" in calls(tree)] == []
+
+
+def named(node: ast.AST) -> Iterator[ast.AST]:
+    """What a parameter's name is made of: pytest numbers dictionaries and functions instead of spelling them out."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.Dict | ast.Lambda):
+            yield from named(child)
+
+
+def test_no_parameter_of_a_test_is_random() -> None:
+    """Workers that run tests side by side collect them each for itself, and must find the same."""
+    random = {"uuid4", "uuid7", "new_id", "token_hex", "token_urlsafe", "now"}
+    found = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parametrize":
+                used = {name for part in named(node) if isinstance(part, ast.Call) for name in calls(part.func)}
+                used |= {getattr(part.func, "id", "") for part in named(node) if isinstance(part, ast.Call)}
+                found += [f"{path.name}:{node.lineno}" for name in used if name in random]
+    assert found == []

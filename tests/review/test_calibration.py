@@ -18,6 +18,7 @@ from memory.services.calibration import Proposal, Values
 
 pytestmark = pytest.mark.django_db
 URL = "/review/health/thresholds/"
+NOBODY = "11111111-1111-4111-8111-111111111111"
 PROPOSED = {
     "min_similarity": 0.31,
     "uncorroborated_min_similarity": 0.42,
@@ -216,7 +217,7 @@ class TestApplying:
         assert [client.post(f"{URL}apply/", form).status_code for _ in range(2)] == [302, 302]
         assert Calibration.objects.count() == 1
 
-    @pytest.mark.parametrize("what", ["", "proposal:", "proposal:nothing", f"before:{uuid4()}", f"proposal:{uuid4()}"])
+    @pytest.mark.parametrize("what", ["", "proposal:", "proposal:nothing", f"before:{NOBODY}", f"proposal:{NOBODY}"])
     def test_takes_its_values_from_the_store_alone(
         self, client: Client, login: Login, space: EmbeddingSpace, what: str
     ) -> None:
