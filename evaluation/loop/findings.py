@@ -36,9 +36,14 @@ def last_third(values: Sequence[int]) -> Sequence[int]:
     return values[len(values) * 2 // 3 :]
 
 
+def gain(ours: Sequence[int], theirs: Sequence[int]) -> float:
+    """Percentage points that one arm succeeds more often with the same work than another."""
+    return 100 * (sum(ours) - sum(theirs)) / len(ours)
+
+
 def _gain(runs: Sequence[Run], key: str, label: str, against: str, *, third: bool = False) -> Figure:
     part = last_third if third else list[int]
-    found = mean([share(part(run[LOOP].won)) - share(part(run[against].won)) for run in runs])
+    found = mean([gain(part(run[LOOP].won), part(run[against].won)) for run in runs])
     met = None if found.low is None else found.low > 0
     return _figure(f"gain.{key}", label, found, "points", bar=BAR if met is not None else "", met=met)
 
@@ -115,15 +120,26 @@ def _series(arm: str, of_seeds: Sequence[Sequence[float]], runs: Sequence[Run]) 
     )
 
 
+def _round(value: float | None) -> float | None:
+    """Without the residue of sums of fractions, which would make a tiny number of nothing."""
+    return None if value is None else round(value, 9)
+
+
 def tables(runs: Sequence[Run], seeds: Sequence[int]) -> tuple[Table, ...]:
     """The windows of each arm, and what each seed's stores held at the end."""
     total = len(runs[0][LOOP].won)
     rows = []
     for i in range(min(WINDOWS, total)):
         cells = [mean([share(windows(run[arm].won)[i]) for run in runs]) for arm in ARMS]
-        gain = mean([share(windows(run[LOOP].won)[i]) - share(windows(run[RETRIEVAL].won)[i]) for run in runs])
+        found = mean([gain(windows(run[LOOP].won)[i], windows(run[RETRIEVAL].won)[i]) for run in runs])
         until = total * (i + 1) // min(WINDOWS, total)
-        rows.append((f"to {until:,}", *(cell.value for cell in cells), gain.value, gain.low, gain.high))
+        rows.append(
+            (
+                f"to {until:,}",
+                *(_round(cell.value) for cell in cells),
+                *map(_round, (found.value, found.low, found.high)),
+            )
+        )
     return (
         Table(
             title="Success by window",
