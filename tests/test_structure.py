@@ -188,7 +188,7 @@ def test_no_parameter_of_a_test_is_random() -> None:
     for path in sorted((ROOT / "tests").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parametrize":
-                used = {name for part in named(node) if isinstance(part, ast.Call) for name in calls(part.func)}
-                used |= {getattr(part.func, "id", "") for part in named(node) if isinstance(part, ast.Call)}
+                made = [part.func for part in named(node) if isinstance(part, ast.Call)]
+                used = {getattr(each, "id", getattr(each, "attr", "")) for each in made}
                 found += [f"{path.name}:{node.lineno}" for name in used if name in random]
     assert found == []
