@@ -20,7 +20,7 @@ if os.environ.get("LOOKS") == "all":
 SCREENS = [
     "", "inbox/", "inbox/?tab=snoozed", "quarantine/", "contradictions/", "outcomes/", "interactions/", "preferences/",
     "prune/", "retrieval/", "retrieval/?q=call+the+payment+service", "health/", "health/thresholds/",
-    "health/measured/", "health/measured/?report=trust&tables=1", "settings/", "audit/", "people/",
+    "health/measured/", "health/measured/?report=trust&tables=1", "settings/", "audit/", "people/", "demo/",
     "keys/", "lessons/", "lessons/?q=nothing+says+this", "lessons/{harmful}/", "lessons/{good}/", "lessons/{waiting}/",
     "items/{item}/", "contradictions/{contradiction}/", "interactions/{work}/", "preferences/{preference}/",
     "preferences/{preference}/edit/", "decide/reject/?subject={good}&expected_version=1",
