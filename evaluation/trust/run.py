@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WORLDS: Final = ("base", "large", "null", "live-like", "small", "1%-harmful", "15%-harmful")
 POLICIES: Final = (
     "none", "oracle", "oracle-lessons", "five-losses", "five-in-a-row", "reference", "reference-live", "trial",
+    "try-coin", "try-neighbours",
 )  # fmt: skip
 SEEDS, QUICK_SEEDS = 10, 2
 
@@ -29,7 +30,9 @@ HOW: Final = (
     "own rules, with its constants; where they run as arrays, a test holds every row and every decision to the rules. "
     "Intervals are at 95% over seeds: Student's for means, a bootstrap for ratios of sums. A bar counts as met unless "
     "the whole interval lies on its wrong side. The oracle knows each effect on each task and withholds a lesson where "
-    "it does harm."
+    "it does harm. A try is a variant of the default policy that is no part of the product, played in base alone: a "
+    "coin that leaves a lesson on trial out 6 times in 10; and an expected loss that pools each task's losses with "
+    "those of similar tasks, with thresholds higher by half, so that its false quarantines are as few as the default's."
 )
 LIMITS: Final = (
     "A simulated world is no store: how many lessons do harm, how much, and how difficulty and use go together are "
@@ -82,7 +85,7 @@ def evaluate(options: Mapping[str, Any], tell: Progress) -> Report:
     policies = tuple(name for name in POLICIES if name in (options["policies"] or POLICIES) or name in POLICIES[:2])
     constants = constants_in_force()
     jobs = [
-        Job(world=world, seed=seed, policies=policies, constants=constants)
+        Job(world=world, seed=seed, policies=_played_in(world, policies), constants=constants)
         for world in sorted(worlds, key=lambda world: world != "large")  # the longest first
         for seed in range(seeds)
     ]
@@ -109,6 +112,12 @@ def evaluate(options: Mapping[str, Any], tell: Progress) -> Report:
     )
 
 
+def _played_in(world: str, policies: tuple[str, ...]) -> tuple[str, ...]:
+    from evaluation.trust.policies import TRIES
+
+    return tuple(name for name in policies if world == "base" or name not in TRIES)
+
+
 def constants_in_force() -> "Constants":
     """The settings of this installation, so that other thresholds can be tried before they are used."""
     from evaluation.trust.policies import DEFAULTS, Constants
@@ -126,18 +135,17 @@ def constants_in_force() -> "Constants":
 
 
 def _answer(summaries: "Summaries") -> str:
-    world = next(iter(summaries))
+    """What the default and the reference policy come to in the largest worlds that were played."""
+    worlds = [world for world in ("base", "large") if world in summaries] or list(summaries)[:1]
     told = []
     for policy, name in (("trial", "the default policy"), ("reference", "the reference policy")):
-        summary = summaries[world].get(policy)
-        if summary is None or summary.share.value is None:
-            continue
-        right = "" if summary.precision.value is None else f", and {number(summary.precision.value, '%')} of its"
-        told.append(
-            f"{name} gains {number(summary.share.value, '%')} of what an oracle would{right}"
-            f"{' quarantines are right' if right else ''}"
-        )
-    return f"In the world {world} " + "; ".join(told) + "." if told else f"Played the world {world}."
+        found = [(world, summaries[world][policy]) for world in worlds if policy in summaries[world]]
+        gains = [f"{number(s.share.value, '%')} in {world}" for world, s in found if s.share.value is not None]
+        right = [number(s.precision.value, "%") for _, s in found if s.precision.value is not None]
+        if gains:
+            of = f", and {' and '.join(right)} of its quarantines are right" if right else ""
+            told.append(f"{name} gains {' and '.join(gains)} of what an oracle would{of}")
+    return f"{'; '.join(told).capitalize()}." if told else f"Played {', '.join(worlds)}."
 
 
 def _command(options: Mapping[str, Any]) -> str:
