@@ -47,6 +47,11 @@ def present() -> datetime:
     return _told.get() or timezone.now()
 
 
+def recorded() -> datetime | Now:
+    """For an update: the database's own clock; within a story the moment that is being told."""
+    return _told.get() or Now()
+
+
 def new_id() -> uuid.UUID:
     """A time-ordered UUIDv7 (RFC 9562)."""
     made, moment = uuid7(), _told.get()

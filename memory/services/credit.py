@@ -11,9 +11,9 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import DataError, IntegrityError, transaction
-from django.db.models.functions import Now
 
 from memory.models import Credit, Interaction, LessonUsage, Outcome
+from memory.models.base import recorded
 from memory.models.scope import scoped
 from memory.models.sql import execute
 from memory.models.vocabulary import COHORT
@@ -88,7 +88,7 @@ def _mark(outcomes: Sequence[Outcome]) -> None:
     """Takes the outcomes that were read off the queue; one that lands meanwhile stays on it."""
     waiting = [o.pk for o in outcomes if o.credited_at is None]
     if waiting:
-        Outcome.objects.filter(pk__in=waiting).update(credited_at=Now())
+        Outcome.objects.filter(pk__in=waiting).update(credited_at=recorded())
 
 
 def _loss(outcome: Outcome) -> int:
