@@ -113,7 +113,7 @@ class TestTheScript:
         for step in story.read_steps():
             about = step.about
             assert about is None or (about.lesson in known and about.exposure in ("served", "withheld", "probation"))
-            words = (*step.says, *((about.with_it, about.without_it) if about else ()))
+            words = [*step.says, *filter(None, (about.with_it, about.without_it) if about else ())]
             assert {word.source for word in words} <= set(story.SOURCES)
             assert {word.signal for word in words} <= set(SIGNALS)
             assert (step.key in begun) is not bool(step.task)
@@ -187,6 +187,7 @@ class TestTheStory:
         assert held_back is not None
         assert work[0].created_at < event.created_at < held_back.created_at < timezone.now()
 
+    @override_settings(SONDER_PROBATION_SHARE=0.0)
     def test_quarantines_the_advice_that_harms_under_the_policy_that_knows_no_coin(
         self, script: Callable[..., None]
     ) -> None:
@@ -196,6 +197,7 @@ class TestTheStory:
         assert bad.source_ref == "square-thumbnail"
         assert LessonUsage.objects.filter(lesson=bad, exposure="withheld_quarantine").count() >= 5
 
+    @override_settings(SONDER_PROBATION_SHARE=0.0)
     def test_forgives_the_advice_that_was_blamed_by_mistake(self, script: Callable[..., None]) -> None:
         script("calendar")
         run()
@@ -240,6 +242,7 @@ class TestTwice:
         run()
         assert counts() == before
 
+    @override_settings(SONDER_PROBATION_SHARE=0.0)  # which tasks are samples hangs on the lesson's id
     @pytest.mark.parametrize("calls", [1, 4, 12])
     def test_goes_on_where_it_was_interrupted(
         self, script: Callable[..., None], monkeypatch: pytest.MonkeyPatch, calls: int
@@ -344,15 +347,16 @@ class TestRemoving:
         assert (item.assigned_to_id, item.status) == (None, "open")
 
     @override_settings(SONDER_TRUST_POLICY="trial")
-    def test_can_be_told_again_and_is_the_same_story_to_the_last_coin(self, script: Callable[..., None]) -> None:
+    def test_can_be_told_again_and_is_the_same_story_to_the_last_coin(self) -> None:
         """Other ids, and yet the coins fall alike: the evidence is that of every demo store."""
-        script("thumbnail")
         told = []
         for _ in range(2):
             run()
-            evidence = LessonStanding.objects.get(lesson__state="quarantined").evidence
-            exposures = LessonUsage.objects.order_by("interaction").values_list("exposure", "outcome_signal")
-            told.append((evidence["odds"], evidence["with_it"], evidence["without_it"], list(exposures)))
+            rows = LessonUsage.objects.order_by("interaction__idempotency_key", "lesson__source_ref")
+            exposures = list(rows.values_list("lesson__source_ref", "exposure", "outcome_signal"))
+            standings = LessonStanding.objects.order_by("lesson__source_ref")
+            numbers = [(row.s, row.evidence["with_it"], row.evidence["without_it"]) for row in standings]
+            told.append((exposures, numbers))
             remove()
             assert counts()["lesson"] == 0
         assert told[0] == told[1]

@@ -156,7 +156,8 @@ def _words(step: Step, work: UUID, lessons: Mapping[str, UUID]) -> tuple[Word, .
         return step.says
     usages = LessonUsage.objects.filter(interaction_id=work, lesson_id=lessons[step.about.lesson])
     handed_out = usages.filter(exposure__in=COHORT).exists()
-    return (step.about.with_it if handed_out else step.about.without_it, *step.says)
+    word = step.about.with_it if handed_out else step.about.without_it
+    return (*([word] if word else []), *step.says)
 
 
 def _say(stage: Stage, work: UUID, word: Word, place: int) -> None:

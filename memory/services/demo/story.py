@@ -48,8 +48,8 @@ class About:
 
     lesson: str  # its id in the file
     exposure: str = "served"  # or withheld, by a trial's coin or by quarantine, or probation
-    with_it: Word = Word(source="caller", signal="failed")  # said where the lesson was handed out
-    without_it: Word = Word(source="caller", signal="accepted")  # and where it was not
+    with_it: Word | None = None  # said where the lesson was handed out
+    without_it: Word | None = None  # and where it was not
 
 
 @dataclass(frozen=True, kw_only=True)
