@@ -3,26 +3,29 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from evaluation.catalogue import read
+from evaluation.catalogue import COMMITTED, read
 from evaluation.report import from_json
 from evaluation.trust import run as command
 from evaluation.trust.bars import holds
 from evaluation.trust.loop import hand_out, run
 from evaluation.trust.measures import measure, served
-from evaluation.trust.policies import DEFAULTS, NONE, ORACLE, POLICIES, TRIAL, WHOLE
+from evaluation.trust.policies import DEFAULTS, NONE, ORACLE, POLICIES, TRIAL, TRIES, WHOLE
 from evaluation.trust.policy import Move
 from evaluation.trust.simple import Everybody
 from evaluation.trust.statistics import Estimate, mean, median_time, ratio
 from evaluation.trust.study import Job, by_world, play, play_all
 from evaluation.trust.world import HARMFUL, NEUTRAL, build
 from evaluation.trust.worlds import WORLDS
+from memory.rules.outlook import WRONG
 
 ALL = tuple(POLICIES)
+TRIED = [name for name in ALL if name not in TRIES]
 SMALL = WORLDS["small"]
 
 
@@ -193,7 +196,7 @@ class TestCommand:
         assert report == read("trust", tmp_path / "reports")
         assert report.command == "python manage.py evaluate trust --worlds small --seeds 2"
         detection, outcome = report.tables
-        assert [row[0] for row in detection.rows] == [label for label, _ in POLICIES.values()]
+        assert [row[0] for row in detection.rows] == [POLICIES[name][0] for name in TRIED]
         gained = [100 * (runs[TRIAL].success - runs[NONE].success) for runs in small]
         shown = {row[0]: row for row in outcome.rows}["trial (the default)"][2]
         assert shown.split()[0] == f"{sum(gained) / 2:.3g}"
@@ -225,3 +228,19 @@ class TestCommand:
 
 
 WORLDS_CHANGED = dict(WORLDS)
+
+
+def shares(words: str) -> float:
+    """`1 in 6` as a number."""
+    some, _, of = words.partition(" in ")
+    return int(some) / int(of)
+
+
+def test_how_often_a_quarantine_is_said_to_be_wrong_is_what_the_committed_report_found() -> None:
+    report = read("trust", COMMITTED)
+    assert report is not None
+    right = {figure.key: figure.value for figure in report.figures}
+    for policy, part in (("trial", ""), ("reference", ".reference")):
+        wrong = 1 - (right[f"base{part}.precision"] + right[f"large{part}.precision"]) / 200
+        assert shares(WRONG[policy]) == pytest.approx(wrong, abs=0.04), policy
+        assert f"{WRONG[policy]} of `{policy}`" in Path("docs/evidence.md").read_text()
