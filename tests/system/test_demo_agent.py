@@ -58,5 +58,5 @@ def taken_away(var: Path) -> None:
     find = "from memory.models import Project; print(Project.objects.get(slug='demo-agent').pk)"
     project = manage(var, "shell", "--verbosity=0", "--command", find).stdout.strip()
     assert manage(var, "erase", "project", project, "--apply").returncode == 0
-    look = "from memory.models import Lesson; print({(x.origin, x.source_interaction) for x in Lesson.objects.all()})"
-    assert manage(var, "shell", "--verbosity=0", "--command", look).stdout.strip() == "{('seeded', None)}"
+    look = "from memory.models import Lesson; print(*Lesson.objects.values_list('origin', flat=True).distinct())"
+    assert manage(var, "shell", "--verbosity=0", "--command", look).stdout.strip() == "seeded"
