@@ -88,8 +88,10 @@ class TestTheInbox:
         items = new_lessons(5)
         ana = visitor("ana")
         ana.visit(INBOX)
-        ana.press("j", "j", "m", "j", "j", "Shift+M", "q", "Escape")
-        assert ana.page.locator("dialog[open]").count() == 0
+        ana.press("j", "j", "m", "j", "j", "Shift+M", "q")
+        ana.page.locator("dialog[open]").wait_for()
+        ana.press("Escape")
+        ana.page.locator("dialog[open]").wait_for(state="detached")
         marked = ana.page.locator("input[name=marked]")
         assert [marked.nth(n).is_checked() for n in range(5)] == [False, True, True, True, False]
         assert on_card(ana) == words(items[0].subject)
