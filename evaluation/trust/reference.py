@@ -6,10 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from evaluation.trust.policy import BY_QUARANTINE, PROBATION, SERVED, Move, Verdict
+from evaluation.trust.policy import Move, Verdict
+from evaluation.trust.sampling import Sampled
 from evaluation.trust.world import World
 from memory.rules.bands import BANDS, band_of, rate_without
-from memory.rules.probation import ProbationConstants, admits_reference
+from memory.rules.probation import ProbationConstants
 from memory.rules.quarantine import EvidenceRow, ReferenceConstants, evaluate_reference
 from memory.rules.signals import SOURCES, reward_of
 
@@ -17,36 +18,23 @@ from memory.rules.signals import SOURCES, reward_of
 LOSS: Final = {source: reward_of("rejected" if source == "caller" else "failed") for source in SOURCES}
 
 
-class Reference:
+class Reference(Sampled):
     """Quarantines by `evaluate_reference`. `live`: loss rates of the bands are measured daily instead of given."""
 
     def __init__(
         self, world: World, constants: ReferenceConstants, probation: ProbationConstants, *, live: bool
     ) -> None:
         lessons = world.scenario.lessons
-        self._world, self._constants, self._probation, self._live = world, constants, probation, live
+        super().__init__(world, probation)
+        self._constants, self._live = constants, live
         self._eligible = [source in constants.sources for source in SOURCES]
         self.wins, self.losses = np.zeros(lessons, dtype=np.int64), np.zeros(lessons, dtype=np.int64)
         self.epochs: list[list[EvidenceRow]] = [[] for _ in range(lessons)]  # newest first
-        self.quarantined: set[int] = set()
-        self._last_loss = [-1] * lessons
         self._measured: dict[int, tuple[int, int]] = {}  # lower end of a band -> losses, scored
         self._day = 0
 
     def counts(self, source: int) -> bool:
         return self._eligible[source]
-
-    def door(self, lesson: int, at: int) -> str:
-        if lesson not in self.quarantined:
-            return SERVED
-        admitted = admits_reference(
-            lesson=self._world.lesson_ids[lesson],
-            task_digest=self._world.digests[self._world.task[at]],
-            hours_since_loss=(at - self._last_loss[lesson]) * self._world.scenario.hours,
-            after_hours=self._probation.after_hours,
-            share=self._probation.share,
-        )
-        return PROBATION if admitted else BY_QUARANTINE
 
     def credit(self, verdict: Verdict) -> Sequence[Move]:
         self._measure(verdict.at)
