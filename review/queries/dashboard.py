@@ -66,9 +66,9 @@ class News:
 
 
 def decidable(person: Person) -> Q:
-    """Questions that their role lets them answer: judges outcomes, reviewers everything."""
+    """Questions that their role lets them answer: judges outcomes, reviewers everything, others none."""
     outcomes = [kind.value for kind in QUEUES["outcomes"]]
-    rows = Q()
+    rows = Q(pk__in=[])
     for role, kinds in ((Role.JUDGE, Q(kind__in=outcomes)), (Role.REVIEWER, ~Q(kind__in=outcomes))):
         accounts = person.accounts(role)
         if accounts is None:

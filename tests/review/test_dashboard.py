@@ -25,6 +25,7 @@ from memory.models import (
 from memory.models.base import new_id
 from memory.services.authority import Person
 from review.models import Look
+from review.queries.dashboard import decidable
 from review.views import dashboard
 from tests.models.rows import insert
 from tests.services.people import member
@@ -58,6 +59,14 @@ def ana(account: Account) -> Person:
 @pytest.fixture
 def page(client: Client, ana: Person) -> Client:
     return logged_in(client, ana)
+
+
+class TestWhoMayDecide:
+    def test_a_viewer_has_no_question_and_a_reviewer_has_this_one(self, account: Account, ana: Person) -> None:
+        found = question("vague", new_id())
+        vic = member(account, "viewer", "vic")
+        assert list(ReviewItem.objects.filter(decidable(vic))) == []
+        assert list(ReviewItem.objects.filter(decidable(ana))) == [found]
 
 
 class TestWhoMayLook:

@@ -97,7 +97,7 @@ class TestProjects:
     def test_a_name_that_is_a_slug_stays(self) -> None:
         assert values.project_slug("api") == "api"
 
-    @pytest.mark.parametrize("name", ["My API", "C:/work/api", "API", "äöü", "...", "x" * 80])
+    @pytest.mark.parametrize("name", ["My API", "C:/code/api", "API", "äöü", "...", "x" * 80])
     def test_another_name_becomes_a_slug_of_its_own(self, name: str) -> None:
         slug = values.project_slug(name)
         assert values._SLUG.fullmatch(slug)
