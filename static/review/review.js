@@ -134,15 +134,22 @@
   // The question on the page is held while somebody works on it, and let go when they leave it.
   let held = null;
   let heldAt = 0;
+  let told = Promise.resolve(); // what was said last: the server must not hear "mine" after "no longer"
 
-  function tell(url) {
+  function post(url) {
     const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
     const headers = { "X-CSRFToken": token, "X-Hold": "1" };
     return fetch(url, { method: "POST", keepalive: true, redirect: "error", headers }).catch(() => null);
   }
 
-  function letGo() {
-    if (held) tell(held.dataset.release);
+  function tell(url) {
+    told = told.then(() => post(url));
+    return told;
+  }
+
+  function letGo({ type } = {}) {
+    if (held && type === "pagehide") post(held.dataset.release); // nothing runs after this
+    else if (held) tell(held.dataset.release);
     held = null;
   }
 

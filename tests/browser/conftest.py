@@ -101,7 +101,7 @@ def visitor(chromium: Browser, live_server: Any, scene: Scene) -> Iterator[Calla
     def enter(name: str | None, *, scheme: str = "light", narrow: bool = False, **options: Any) -> Visitor:
         size = NARROW if narrow else WIDE
         context = chromium.new_context(viewport=size, color_scheme=scheme, has_touch=narrow, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(30_000)
         context.add_init_script(PENDING)
         contexts.append(context)
         if name is not None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
+from playwright.sync_api import Route
 
 from memory.models import Account, Interaction, Lesson, LessonStanding, ReviewItem
 from memory.models.vocabulary import LessonState, ReviewKind
@@ -15,7 +16,7 @@ from memory.services.questions import Question
 from tests.browser.conftest import Visitor
 from tests.services.play import make_callers, make_lessons, serve
 
-PATIENCE = 15_000  # milliseconds for what happens beside the page
+PATIENCE = 30_000  # milliseconds for what happens beside the page
 
 
 def new_lessons(n: int) -> list[ReviewItem]:
@@ -94,3 +95,10 @@ def becomes(someone: Visitor, expected: Any, now: Callable[[], Any]) -> None:
 def on_card(someone: Visitor) -> str:
     """The lesson of the question beside the list."""
     return someone.page.locator("#card-title").inner_text()
+
+
+def stall(someone: Visitor, path: str) -> list[Route]:
+    """The server takes its time for this: what is sent waits here until it is let go on."""
+    waiting: list[Route] = []
+    someone.page.route(path, lambda route: waiting.append(route))
+    return waiting

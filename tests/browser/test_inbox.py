@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Route
 
 from memory.models import Account, Adjudication, EmbeddingSpace, Lesson, LessonStanding, ReviewItem
 from memory.services import review_priority
 from tests.browser.conftest import Visitor
 from tests.browser.scene import people
-from tests.browser.scene_inbox import becomes, new_lessons, on_card, state, words
+from tests.browser.scene_inbox import becomes, new_lessons, on_card, stall, state, words
 from tests.services.play import make_callers, serve
 
 Enter = Callable[..., Visitor]
@@ -32,11 +31,12 @@ class TestTheKeyboardAlone:
         items = new_lessons(12)
         ana = visitor(None)
         ana.visit(f"/login/?next={INBOX}")
+        ana.page.locator("#id_username:focus").wait_for()  # autofocus comes some time after the page
         ana.page.keyboard.type("ana")
         ana.page.keyboard.press("Tab")
         ana.page.keyboard.type("ana")
         ana.page.keyboard.press("Enter")
-        ana.page.wait_for_url(f"**{INBOX}")
+        ana.page.wait_for_url(ana.base + INBOX)
         for place, item in enumerate(items[:10]):
             assert on_card(ana) == words(item.subject)
             rejecting = place in (3, 7)
@@ -67,13 +67,6 @@ class TestTheKeyboardAlone:
         assert ana.pressed == 2
         assert on_card(ana) == words(items[7].subject)
         assert ana.page.locator("[data-rows] a.cover").count() == 1
-
-
-def stall(someone: Visitor, path: str) -> list[Route]:
-    """The server takes its time for this: what is sent waits here until it is let go on."""
-    waiting: list[Route] = []
-    someone.page.route(path, lambda route: waiting.append(route))
-    return waiting
 
 
 class TestImpatience:

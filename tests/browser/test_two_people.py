@@ -11,7 +11,7 @@ from memory.models.vocabulary import Verdict
 from memory.services.adjudication import decide
 from tests.browser.conftest import Visitor
 from tests.browser.scene import people
-from tests.browser.scene_inbox import becomes, holder, named, new_lessons, on_card, state, words
+from tests.browser.scene_inbox import becomes, holder, named, new_lessons, on_card, stall, state, words
 from tests.services.people import decision
 
 Enter = Callable[..., Visitor]
@@ -120,6 +120,19 @@ class TestLettingGo:
         assert ben.page.locator(".tabs a[aria-current=page]").inner_text() == f"New {waiting}"
         assert free.count() == (waiting - 1 if how in ("decide", "skip") else waiting)
         assert ben.page.locator("#rail a", has_text="Inbox").inner_text().split() == ["Inbox", f"{waiting}", "waiting"]
+
+    def test_what_is_let_go_while_it_is_being_taken_is_free(self, visitor: Enter, scene: Account) -> None:
+        first, *_ = new_lessons(3)
+        ana = visitor("ana")
+        takes(ana, first)
+        taking = stall(ana, "**/claim/")
+        ana.press("t")
+        ana.page.locator("#ask-note").wait_for()
+        becomes(ana, 1, lambda: len(taking))
+        ana.press("Escape")
+        with ana.page.expect_response("**/release/"), ana.page.expect_response("**/claim/"):
+            taking[0].continue_()
+        assert holder(first) == ""
 
 
 class TestUndo:

@@ -29,6 +29,7 @@ def test_lessons_are_born_refused_found_harmful_and_cleared_and_the_store_is_sou
         with up(var, **settings) as product:
             assert manage(var, "seed_demo").returncode == 0
             arguments = ["--url", product.address, "--model", str(port), "--interactions", str(INTERACTIONS), "--json"]
+            arguments += ["--wait", str(PATIENCE_SECONDS / 2)]
             run = manage(var, "demo_agent", *arguments, patience=PATIENCE_SECONDS)
             assert run.returncode == 0, run.stderr
             assert f"{INTERACTIONS}/{INTERACTIONS}" in run.stderr  # the progress bar
