@@ -72,6 +72,7 @@ class ProblemSchema(AutoSchema):
             problems |= OF_A_BODY
         if self._writes():
             problems |= OF_A_WRITE
+        problems |= getattr(self.view, "refuses", {})  # what this operation alone may answer
         return dict(sorted(problems.items()))
 
     def _writes(self) -> bool:

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView
 from memory.api.views import (
     distillations,
     erasing,
+    export,
     facts,
     governing,
     health_report,
@@ -44,6 +45,7 @@ urlpatterns = [
     path("tasks/<uuid:pk>/dependencies/", tasks.TaskDependenciesView.as_view(), name="task-dependencies"),
     path("tasks/<uuid:pk>/dependencies/<uuid:depends_on>/", tasks.TaskDependencyView.as_view(), name="task-dependency"),
     path("health/", health_report.HealthView.as_view(), name="health"),
+    path("export/", export.ExportView.as_view(), name="export"),
     path("distillations/", distillations.DistillationsView.as_view(), name="distillations"),
     path("distillations/<uuid:pk>/retry/", distillations.DistillationRetryView.as_view(), name="distillation-retry"),
     path("distillations/<uuid:pk>/cancel/", distillations.DistillationCancelView.as_view(), name="distillation-cancel"),

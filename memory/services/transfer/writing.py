@@ -4,7 +4,7 @@ One snapshot of the database, read with a cursor on the server: memory does not 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 from uuid import UUID
@@ -35,12 +35,12 @@ USER: Final = "user:"  # begins an actor that is a person
 ROWS: Final = "rows"  # of a trust event's evidence: one for each piece of work, with its account
 
 
-def export(account: Account, write: Callable[[str], object]) -> Iterator[tuple[str, int]]:
+def export(account: Account, write: Callable[[str], object]) -> Generator[tuple[str, int]]:
     """Writes an account line by line; yields the kind and how many rows of it are written."""
     owner = Owner(account=account.pk, scope=lesson_account(account.pk))
     counts: Counter[str] = Counter()
     people, spaces = set[int](), set[UUID]()
-    with _snapshot():
+    with snapshot():
         write(wire.line(HEADER, _header(account, owner)))
         for kind in KINDS.values():
             names = tuple(kind.fields)
@@ -63,7 +63,7 @@ def export(account: Account, write: Callable[[str], object]) -> Iterator[tuple[s
 
 
 @contextmanager
-def _snapshot() -> Iterator[None]:
+def snapshot() -> Iterator[None]:
     """Everything as of one moment. Inside of a transaction that has begun it is that one's."""
     inside = connection.in_atomic_block
     with transaction.atomic():
