@@ -58,7 +58,7 @@ def _form(
         "needed": verdict.value in REASONED_VERDICTS or verdict == Verdict.EXEMPT_ROW,
         "texts": [(each, refusal.errors.get(each.name, []) if refusal else []) for each in texts],
         "note": given.get("note", ""),
-        "next": given.get("next", ""),
+        "next": here_or(request, given.get("next"), ""),
         "kept": {key: given.get(key, "") for key in KEPT if key not in fields},
         "chosen": given.get("reason_code", ""),
         "lesson": lesson,

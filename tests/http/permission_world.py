@@ -17,6 +17,7 @@ from memory.services.demo import story
 from memory.services.preference import Refinement, refine
 from tests.conftest import Agent, make_agent
 from tests.http.calls import report, start
+from tests.http.routes import ROUTES, named
 from tests.models.rows import insert
 from tests.services.people import member
 
@@ -49,6 +50,27 @@ class World:
             users.create_user(role, is_staff=role == "clerk")
         client.force_login(users.get(username=role))
         return client
+
+    def filled(self, form: dict[str, Any] | None) -> dict[str, Any]:
+        """A form, with the ids of this world where a text names them in braces."""
+        given = (form or {}).items()
+        return {name: value.format(**self.ids) if isinstance(value, str) else value for name, value in given}
+
+    def page(self, name: str) -> str:
+        """Address of a page of the review, about what is in this world."""
+        route, ids = ROUTES[f"review:{name}"], self.ids
+        items = {
+            "contradiction_skip": "contradiction_item",
+            "outcome_skip": "outcome_needed_item",
+            "opinion": "second_opinion_item",
+        }
+        values = {
+            "verdict": "reject", "lesson_id": ids["lesson"], "item_id": ids[items.get(name, "new_lesson_item")],
+            "contradiction_id": ids["contradiction"], "interaction_id": ids["interaction"],
+            "preference_id": ids["preference"], "number": 2 if name == "preference_revert" else 1,
+            "digest": ids["digest"], "kind": "csv", "account_id": ids["account"], "user_id": ids["user"],
+        }  # fmt: skip
+        return named(route, values)
 
     def key(self, *scopes: str, at: Account | None = None, **columns: Any) -> Agent:
         """A key with these scopes, of this account unless another is named."""

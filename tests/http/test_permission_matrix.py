@@ -63,13 +63,6 @@ def other_than(expected: Answers, got: Answers) -> dict[tuple[str, str, str], st
     return {case: f"{got[case]}, not {answer}" for case, answer in expected.items() if got[case] != answer}
 
 
-def filled(form: dict[str, Any] | None, world: World) -> dict[str, Any]:
-    """A form, with the world's ids where a text names them in braces."""
-    return {
-        name: value.format(**world.ids) if isinstance(value, str) else value for name, value in (form or {}).items()
-    }
-
-
 class TestTheTables:
     def test_have_a_line_for_every_route_and_no_other(self) -> None:
         api = {name for name, route in ROUTES.items() if route.pattern.startswith("api/")}
@@ -108,7 +101,7 @@ class TestTheAPI:
     def ask(self, clients: dict[str, APIClient], world: World, ask: Callable[..., str]) -> Answers:
         at, got = self.addresses(world), {}
         for (who, client), (case, operation) in product(clients.items(), API.items()):
-            sent = {} if case[0] == "GET" else {"data": filled(operation.body, world), "format": "json"}
+            sent = {} if case[0] == "GET" else {"data": world.filled(operation.body), "format": "json"}
             got[who, *case] = ask(client, case[0], at[case], **sent)
         return got
 
@@ -169,26 +162,11 @@ class TestThePages:
             return "403 or 404" if page.owned else IN
         return IN if ROLES.index(who) >= ROLES.index(page.role) else "403"
 
-    def address(self, world: World, name: str) -> str:
-        route, ids = ROUTES[f"review:{name}"], world.ids
-        items = {
-            "contradiction_skip": "contradiction_item",
-            "outcome_skip": "outcome_needed_item",
-            "opinion": "second_opinion_item",
-        }
-        values = {
-            "verdict": "reject", "lesson_id": ids["lesson"], "item_id": ids[items.get(name, "new_lesson_item")],
-            "contradiction_id": ids["contradiction"], "interaction_id": ids["interaction"],
-            "preference_id": ids["preference"], "number": 2 if name == "preference_revert" else 1,
-            "digest": ids["digest"], "kind": "csv", "account_id": ids["account"], "user_id": ids["user"],
-        }  # fmt: skip
-        return named(route, values)
-
     @pytest.mark.parametrize("who", PEOPLE)
     def test_answer_each_person_as_the_tables_say(self, world: World, who: str) -> None:
         browser, got = world.browser(who), {}
         expected = {case: self.expected(who, page) for case, page in PAGES.items()}
-        sent = {case: (self.address(world, case[1]), filled(page.form, world)) for case, page in PAGES.items()}
+        sent = {case: (world.page(case[1]), world.filled(page.form)) for case, page in PAGES.items()}
         with nothing_changes():
             for case in (case for case, answer in expected.items() if answer != IN):
                 got[case] = answer_of(getattr(browser, case[0].lower())(*sent[case]))
@@ -200,7 +178,7 @@ class TestThePages:
 
     @pytest.mark.parametrize("name", ROW_BY_ROW)
     def test_about_many_rows_change_none_for_a_viewer(self, world: World, name: str) -> None:
-        address, form = self.address(world, name), filled(PAGES["POST", name].form, world)
+        address, form = world.page(name), world.filled(PAGES["POST", name].form)
         viewer, rival, reviewer = (world.browser(who) for who in ("viewer", "rival", "reviewer"))
         with nothing_changes():
             viewer.post(address, form)
