@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto
 ARGS ?=
 DATA ?= ../shared/data
 
-.PHONY: help setup screenshots run test test-browser-full lint bench evaluate reliability lock
+.PHONY: help setup screenshots run test test-browser-full lint audit bench evaluate reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -37,6 +37,9 @@ lint: setup ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy .
+
+audit: setup ## ask PyPI whether a package of requirements.lock has a known vulnerability
+	@$(BIN)/python -m scripts.audit
 
 bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
 	@$(BIN)/python -m evaluation.performance $(ARGS)
