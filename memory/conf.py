@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from memory.rules.webhooks import networks
 from memory.rules.weights import parse_weights
 
 PREFIX = "SONDER_"
@@ -179,6 +180,15 @@ class Conf:
     )
     retain_refusals_days: int = setting(180, "Days for which refused writes are listed; 0 keeps them.", low=0)
     retain_job_runs_days: int = setting(30, "Days for which runs of scheduled jobs are listed; 0 keeps them.", low=0)
+    webhook_networks: str = setting(
+        "",
+        "Networks that webhooks may reach although they are not public, as `10.20.0.0/16,127.0.0.1/32`: loopback also "
+        "by plain http, others by https. None, because an address that somebody enters must not open what lies behind "
+        "the firewall; link-local addresses, where clouds keep credentials, are never reached.",
+    )
+    retain_deliveries_days: int = setting(
+        30, "Days for which webhook deliveries that are done are listed; 0 keeps them.", low=0
+    )
     https: bool = setting(
         False,
         "The site is reached over HTTPS alone, through a proxy that sets X-Forwarded-Proto itself: cookies are sent "
@@ -254,6 +264,10 @@ def _check_together(values: Mapping[str, Any]) -> None:
         parse_weights(values["SONDER_SOURCE_WEIGHTS"])
     except ValueError as error:
         raise SettingError(f"SONDER_SOURCE_WEIGHTS: {error}") from None
+    try:
+        networks(values["SONDER_WEBHOOK_NETWORKS"])
+    except ValueError as error:
+        raise SettingError(f"SONDER_WEBHOOK_NETWORKS: {error}") from None
     trial, release, quarantine = (values[f"SONDER_{name}_ODDS"] for name in ("TRIAL", "RELEASE", "QUARANTINE"))
     if not (trial < quarantine and release < quarantine):
         raise SettingError(

@@ -33,6 +33,7 @@ from memory.services import (
 )
 from memory.services import credit as crediting
 from memory.services.erasure import sync_ledger
+from memory.services.webhooks import review_age, sending
 
 log = structlog.get_logger(__name__)
 # A database that restarts comes back; everything else is a fault to be seen.
@@ -140,6 +141,7 @@ def maintenance_review_queue() -> None:
     """Wakes the questions that were snoozed until now, and weighs every open one anew. Answers none."""
     with jobs.recorded("review_queue") as figures:
         figures.update(review_priority.run())
+        figures["webhooks_told"] = review_age.tell(timezone.now())
 
 
 @shared_task(**RETRY)
@@ -161,9 +163,23 @@ def maintenance_prune_plan() -> None:
             figures["unavailable"] = refusal.detail
 
 
+@shared_task(bind=True, **RETRY)
+def maintenance_webhook(self: Task, delivery_id: str) -> None:
+    """Sends one new delivery of a webhook; what fails, the sweep tries again."""
+    sending.send_announced(UUID(delivery_id), self.request.id or "")
+
+
+@shared_task(bind=True, **RETRY)
+def maintenance_webhook_sweep(self: Task) -> None:
+    """Sends what was not announced, failed for a while, or was left by a worker that died."""
+    with jobs.recorded("webhook_sweep") as figures:
+        figures.update(sending.sweep(self.request.id or ""))
+
+
 # Which task does the work that a service announces: nudge name -> task.
 TASK_OF = {
     "credit": credit_interaction.name,
     "distill": distill_interaction.name,
     "embed": maintenance_embed.name,
+    "webhook": maintenance_webhook.name,
 }

@@ -179,6 +179,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "memory.tasks.maintenance_embed_sweep",
         "schedule": float(globals()["SONDER_SWEEP_SECONDS"]),
     },
+    "webhook sweep": {
+        "task": "memory.tasks.maintenance_webhook_sweep",
+        "schedule": float(globals()["SONDER_SWEEP_SECONDS"]),
+        "options": {"expire_seconds": int(globals()["SONDER_SWEEP_SECONDS"])},
+    },
     "session summaries": {
         "task": "memory.tasks.maintenance_summaries",
         "schedule": float(globals()["SONDER_SUMMARY_SECONDS"]),

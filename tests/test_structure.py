@@ -38,8 +38,9 @@ FORBIDDEN = {
 }
 # All that a rule may import: nothing here reads a clock, tosses a coin, or touches a file, a database or a network.
 PURE = {
-    "collections", "dataclasses", "decimal", "enum", "errno", "functools", "hashlib", "hmac", "html", "itertools",
-    "math", "re", "types", "typing", "unicodedata", "uuid", "numpy", "detect_secrets", "memory.rules", "memory.errors",
+    "base64", "collections", "dataclasses", "decimal", "enum", "errno", "functools", "hashlib", "hmac", "html",
+    "ipaddress", "itertools", "math", "re", "types", "typing", "unicodedata", "urllib.parse", "uuid", "numpy",
+    "detect_secrets", "memory.rules", "memory.errors",
 }  # fmt: skip
 READS_ITS_TABLE = {"memory.rules.text": {"importlib.resources"}}  # the one packaged data table
 MAX_FILE, MAX_FUNCTION = 300, 45  # lines

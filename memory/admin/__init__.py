@@ -17,6 +17,7 @@ from memory.admin import (
     scope,
     task,
     trust,
+    webhook,
 )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "scope",
     "task",
     "trust",
+    "webhook",
 ]
 
 admin.site.site_header = "Sonder"

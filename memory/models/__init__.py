@@ -32,6 +32,7 @@ from memory.models.task import Task, TaskDependency, TaskEvent
 from memory.models.tombstone import LessonTombstone
 from memory.models.trust import BandRate, LessonStanding, TrustEvent
 from memory.models.usage import LessonUsage, UsageExemption
+from memory.models.webhook import WebhookDelivery, WebhookEndpoint
 
 __all__ = [
     "Account",
@@ -80,6 +81,8 @@ __all__ = [
     "TaskSum",
     "TrustEvent",
     "UsageExemption",
+    "WebhookDelivery",
+    "WebhookEndpoint",
     "WithheldSum",
     "WriteRefusal",
 ]

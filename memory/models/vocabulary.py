@@ -176,6 +176,30 @@ class Verdict(TextChoices):
     UNDO = "undo"
 
 
+class WebhookEvent(TextChoices):
+    QUARANTINED = "lesson.quarantined", "a lesson was taken out of service"
+    CONTRADICTION = "contradiction.found", "two lessons may say opposite things"
+    REVIEW_LATE = "review.late", "the oldest question has waited too long"
+    TEST = "webhook.test", "somebody tries the endpoint"
+
+
+class DeliveryState(TextChoices):
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL_DELIVERY = ("delivered", "failed", "cancelled")
+
+
+class DisabledBecause(TextChoices):
+    OPERATOR = "operator", "an operator switched it off"
+    FAILING = "failing", "it took nothing for days"
+    GONE = "gone", "it answered 410, that it wants no more"
+
+
 # Verdicts that take a lesson out of retrieval or put one back: each needs a reason.
 REASONED_VERDICTS = (
     "reject", "quarantine", "release_to_trial", "release", "merge", "restore", "keep_first", "keep_second",

@@ -91,6 +91,9 @@ class Signs:
     without_vector: int  # lessons that only words can find, for minutes already
     unlike_space: int  # tombstones that no paraphrase of their value meets
     jobs: Sequence[Job]
+    webhook_hours: float = 0.0  # for how long an endpoint of webhooks has taken nothing
+    webhooks_disabled: int = 0  # endpoints that were switched off because they failed
+    webhooks_failed: int = 0  # recent deliveries that were given up
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +111,8 @@ class Limits:
     # All attempts of a distillation, with the waits between them, take a quarter of an hour.
     distillation_hours: tuple[float, float] = (1.0, 24.0)
     review_hours: tuple[float, float] = (7 * 24.0, 28 * 24.0)
+    # A receiver that restarts is back in minutes; after three days deliveries are lost.
+    webhook_hours: tuple[float, float] = (1.0, 24.0)
     # About one quarantine in six is wrong by design; the lower bound of the interval is compared, so few say little.
     overturned: tuple[float, float] = (0.2, 0.4)
     # Quarantine is to withhold 2% of good servings at most; the lower bound is compared.
@@ -149,6 +154,11 @@ def judge(signs: Signs, limits: Limits = DEFAULTS) -> Judgement:
     found = [reason for check in CHECKS for reason in check(signs, limits)]
     reasons = sorted(found, key=lambda reason: -STATES.index(reason.state))
     return Judgement(state=reasons[0].state if reasons else "healthy", reasons=tuple(reasons))
+
+
+def review_state(hours: float, limits: Limits = DEFAULTS) -> State:
+    """What it means that the oldest open question has waited so long."""
+    return _level(hours, limits.review_hours)
 
 
 def standing_of_job(job: Job, limits: Limits = DEFAULTS) -> str:
@@ -253,6 +263,17 @@ def _vectors(signs: Signs, limits: Limits) -> Iterable[Reason]:
         yield Reason(state="watch", code="tombstones", words=words + "was rejected could return.")
 
 
+def _webhooks(signs: Signs, limits: Limits) -> Iterable[Reason]:
+    words = f"An endpoint of webhooks has taken nothing for {age(signs.webhook_hours)}."
+    yield from _if_bad(_level(signs.webhook_hours, limits.webhook_hours), "webhook_failing", words)
+    if off := signs.webhooks_disabled:
+        words = f"{count(off, 'endpoint')} of webhooks {'was' if off == 1 else 'were'} switched off for failing."
+        yield Reason(state="attention", code="webhook_disabled", words=words)
+    if lost := signs.webhooks_failed:
+        words = f"{count(lost, 'delivery', 'deliveries')} of webhooks {'was' if lost == 1 else 'were'} given up."
+        yield Reason(state="watch", code="webhooks_failed", words=words)
+
+
 def _jobs(signs: Signs, limits: Limits) -> Iterable[Reason]:
     for job in signs.jobs:
         standing = standing_of_job(job, limits)
@@ -267,7 +288,7 @@ def _jobs(signs: Signs, limits: Limits) -> Iterable[Reason]:
 
 
 CHECKS: Final[tuple[Callable[[Signs, Limits], Iterable[Reason]], ...]] = (
-    _jobs, _queues, _judges, _win_rates, _unjudged, _quarantine, _vectors, _building,
+    _jobs, _queues, _judges, _win_rates, _unjudged, _quarantine, _vectors, _webhooks, _building,
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from memory.services.pairs import Cursor, Where
 from memory.services.questions import Question
 from memory.services.scoping import lock_scope
 from memory.services.similarity import stored_claim
+from memory.services.webhooks import events
 
 JOB = "contradictions"
 NEAR_DUPLICATE = "near_duplicate"  # basis of a pair that a person keeps apart although both say the same
@@ -89,7 +90,9 @@ def _flag(account_id: UUID | None, pairs: Sequence[Pair]) -> tuple[int, int]:
     for key, row in known.items():
         if key in suspects and row.basis != suspects[key].basis:
             Contradiction.objects.filter(pk=row.pk, verdict__isnull=True).update(basis=suspects[key].basis)
-    undecided = (row for row in _known(account_id, suspects).values() if row.verdict is None)
+    undecided = [row for row in _known(account_id, suspects).values() if row.verdict is None]
+    made = {row.pk for key, row in suspects.items() if key not in known}
+    events.contradictions(row for row in undecided if row.pk in made)
     return questions.ask(map(_question, undecided)), withdrawn
 
 

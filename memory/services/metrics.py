@@ -32,7 +32,7 @@ class _Collected(Collector):
         self._made = made
 
     def collect(self) -> Iterator[Metric]:
-        for part in (_health, _work, _lessons, _quarantine, _exposures, _queues, _vectors, _jobs):
+        for part in (_health, _work, _lessons, _quarantine, _exposures, _queues, _vectors, _webhooks, _jobs):
             yield from part(self._made)
 
 
@@ -135,6 +135,17 @@ def _vectors(made: HealthReport) -> Iterator[Metric]:
     )
     yield _single("vectors_in_other_spaces", "Vectors that nothing compares any more.", vectors.in_other_spaces)
     yield _single("tombstones_without_vector", "Tombstones that refuse no paraphrase.", vectors.tombstones_left_behind)
+
+
+def _webhooks(made: HealthReport) -> Iterator[Metric]:
+    hooks = made.webhooks
+    endpoints = _gauge("webhook_endpoints", "Endpoints of webhooks by how they do.", "state")
+    sound = hooks.endpoints - hooks.failing
+    for state, n in (("sound", sound), ("failing", hooks.failing), ("disabled", hooks.disabled)):
+        endpoints.add_metric([state], n)
+    yield endpoints
+    yield _single("webhook_deliveries_waiting", "Deliveries of webhooks that wait.", hooks.waiting)
+    yield _single("webhook_deliveries_failed", "Those given up in the last four weeks.", hooks.failed)
 
 
 def _jobs(made: HealthReport) -> Iterator[Metric]:

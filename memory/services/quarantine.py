@@ -15,6 +15,7 @@ from memory.services import questions, tombstone
 from memory.services.evidence import Assessment, Occasion, Record
 from memory.services.policies import policy
 from memory.services.questions import Question
+from memory.services.webhooks import events
 
 SYSTEM = "system"
 SEVERITY = 0.9  # chance that a wrong quarantine, or a right one undone, matters: it decides what agents are handed
@@ -78,6 +79,7 @@ def journal(lesson: UUID, kind: TrustEventKind, evidence: dict[str, Any], actor:
     """Appends to the lesson's history; who looked at it before must look again before they decide."""
     questions.touch(lesson)
     TrustEvent.objects.create(lesson=lesson, kind=kind.value, evidence=evidence, actor=actor)
+    events.quarantined(lesson, kind, evidence)
 
 
 def _quarantine(record: Record, assessment: Assessment) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from memory import conf
-from memory.models import Interaction, JobRun, WriteRefusal
+from memory.models import Interaction, JobRun, WebhookDelivery, WriteRefusal
 
 BATCH = 2000  # rows in one statement
 
@@ -20,6 +20,9 @@ def apply_retention(now: datetime) -> dict[str, int]:
     if settings.retain_job_runs_days:
         runs = JobRun.objects.filter(started_at__lt=now - timedelta(days=settings.retain_job_runs_days))
         done["job_runs"] = runs.delete()[0]
+    if settings.retain_deliveries_days:
+        ended = WebhookDelivery.objects.filter(completed_at__lt=now - timedelta(days=settings.retain_deliveries_days))
+        done["webhook_deliveries"] = ended.delete()[0]
     return done
 
 

@@ -29,6 +29,7 @@ from memory.models import (
     Outcome,
     Project,
     TrustEvent,
+    WebhookEndpoint,
 )
 from memory.models.base import new_id
 from memory.search import embed_query
@@ -45,7 +46,7 @@ pytestmark = pytest.mark.django_db
 MODELS = list(apps.get_app_config("memory").get_models())
 # The only pages with a save button, for an existing row or a new one.
 CHANGED_HERE = {Account, Project, Membership, EmbeddingSpace}
-ADDED_HERE = {Account, Project, Membership, ApiKey}
+ADDED_HERE = {Account, Project, Membership, ApiKey, WebhookEndpoint}
 KEYED_BY_UUID = [model for model in MODELS if not isinstance(model._meta.pk, BigAutoField)]
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.model_name)
 

@@ -18,6 +18,7 @@ from memory.rules.health import (
     Signs,
     age,
     judge,
+    review_state,
     standing_of_job,
     wilson,
 )
@@ -304,7 +305,7 @@ def test_an_age_is_said_in_the_unit_that_says_most(hours: float, words: str) -> 
 
 def test_the_limits_are_in_order() -> None:
     pairs = [value for value in vars(DEFAULTS).values() if isinstance(value, tuple)]
-    assert len(pairs) == 7
+    assert len(pairs) == 8
     assert all(0 < watch < attention for watch, attention in pairs)
 
 
@@ -318,7 +319,7 @@ class TestThePage:
         bad = replace(
             GOOD, judged=few, in_service=0, unjudged=200, uncredited_hours=99.0, distillation_hours=99.0,
             failed_distillations=1, review_hours=999.0, upheld=0, overturned=20, kept_out=999, without_vector=25,
-            unlike_space=1, jobs=jobs,
+            unlike_space=1, jobs=jobs, webhook_hours=99.0, webhooks_disabled=1, webhooks_failed=1,
         )  # fmt: skip
         alone = replace(GOOD, judged={"machine": Record(wins=9, losses=0)})
         some = replace(GOOD, judged={**GOOD.judged, "caller": Record(wins=1, losses=0)})
@@ -360,3 +361,18 @@ class TestThePage:
 
 def codes_of(cell: str) -> list[str]:
     return [word.strip(" `") for word in cell.split(",")]
+
+
+class TestWebhooks:
+    def test_an_endpoint_that_takes_nothing_is_minded_after_an_hour_and_needs_somebody_after_a_day(self) -> None:
+        states_at = {hours: states(replace(GOOD, webhook_hours=hours)) for hours in (0.99, 1.0, 23.9, 24.0)}
+        assert [found.get("webhook_failing") for found in states_at.values()] == [None, "watch", "watch", "attention"]
+
+    def test_what_was_lost_is_told(self) -> None:
+        assert states(replace(GOOD, webhooks_disabled=1)) == {"webhook_disabled": "attention"}
+        assert states(replace(GOOD, webhooks_failed=1)) == {"webhooks_failed": "watch"}
+
+
+def test_the_age_of_the_review_queue_has_the_limits_of_the_report() -> None:
+    ages = (0.0, 7 * 24.0 - 0.1, 7 * 24.0, 28 * 24.0)
+    assert [review_state(hours) for hours in ages] == ["healthy", "healthy", "watch", "attention"]

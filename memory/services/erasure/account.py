@@ -11,7 +11,7 @@ from memory.services.erasure.fact import erase_facts
 from memory.services.erasure.interaction import erase_interactions, of_project
 from memory.services.erasure.lesson import erase_lessons, of_account
 from memory.services.erasure.preference import erase_preferences
-from memory.services.erasure.rows import delete, forget_answers, forget_decisions, forget_subjects
+from memory.services.erasure.rows import delete, forget_answers, forget_decisions, forget_deliveries, forget_subjects
 
 
 def erase_project(subject: UUID, counts: Counter[str]) -> None:
@@ -48,9 +48,12 @@ def erase_account(subject: UUID, counts: Counter[str]) -> None:
     delete(counts, "session_project_summary", "session_id = ANY(%s)", sessions)
     delete(counts, "session", "id = ANY(%s)", sessions)
     forget_decisions(counts, "account_id = ANY(%s)", [subject])
+    forget_deliveries(counts, [subject])
+    own = "endpoint_id IN (SELECT id FROM webhook_endpoint WHERE account_id = ANY(%s))"
+    delete(counts, "webhook_delivery", own, [subject])
     for table in (
         "lesson_tombstone", "contradiction", "review_item", "write_refusal", "idempotency_record", "band_rate",
-        "source_sum", "task_sum", "imported_row", "alert_acknowledgement", "membership", "api_key",
+        "source_sum", "task_sum", "imported_row", "alert_acknowledgement", "webhook_endpoint", "membership", "api_key",
     ):  # fmt: skip
         delete(counts, table, "account_id = ANY(%s)", [subject])
     delete(counts, "prune_plan", "states ->> 'account' = ANY(%s::text[])", [str(subject)])

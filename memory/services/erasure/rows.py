@@ -65,11 +65,19 @@ def scrub_names(counts: Counter[str], lessons: Collection[UUID]) -> None:
     )
 
 
+def forget_deliveries(counts: Counter[str], subjects: Collection[UUID]) -> None:
+    """Deletes what webhooks were told, or are still to be told, about any of these."""
+    ids = list(subjects)
+    for start in range(0, len(ids), AT_ONCE):
+        delete(counts, "webhook_delivery", "subjects && %s::uuid[]", ids[start : start + AT_ONCE])
+
+
 def forget_subjects(counts: Counter[str], subjects: Collection[UUID]) -> None:
     """Deletes what people wrote, decided and were asked about these subjects, and decisions that moved them too."""
     ids = list(subjects)
     for table in ("review_item", "comment", "second_opinion"):
         delete(counts, table, "subject = ANY(%s)", ids)
+    forget_deliveries(counts, ids)
     forget_decisions(counts, "subject = ANY(%s)", ids)
     forget_decisions(
         counts,

@@ -134,6 +134,18 @@ class Vectors:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Webhooks:
+    """Whether other systems hear what they want to hear."""
+
+    endpoints: int  # that are on
+    failing: int  # of them, those that took nothing since a failure
+    failing_since: datetime | None  # the longest of them
+    disabled: int  # switched off because they took nothing for days, or said that they want no more
+    waiting: int  # deliveries
+    failed: int  # recent deliveries that were given up
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobState:
     """A scheduled job."""
 
@@ -163,4 +175,5 @@ class HealthReport:
     bands: tuple[Band, ...]
     queues: tuple[Queue, ...]
     vectors: Vectors
+    webhooks: Webhooks
     jobs: tuple[JobState, ...]

@@ -35,6 +35,7 @@ def report(account_id: UUID | None = None, now: datetime | None = None) -> Healt
         bands=learning.bands(view),
         queues=store.queues(view),
         vectors=store.vectors(view),
+        webhooks=store.webhooks(view),
         jobs=tuple(state for state, _ in jobs),
     )
     judgement = judge(_signs(figures, [job for _, job in jobs]))
@@ -43,10 +44,7 @@ def report(account_id: UUID | None = None, now: datetime | None = None) -> Healt
 
 def _signs(figures: HealthReport, jobs: Sequence[Job]) -> Signs:
     """What the judgement reads of the figures."""
-    waited = {
-        queue.name: store.hours(figures.measured_at - queue.oldest_at) if queue.oldest_at else 0.0
-        for queue in figures.queues
-    }
+    waited = {queue.name: _hours_since(queue.oldest_at, figures.measured_at) for queue in figures.queues}
     return Signs(
         judged={row.source: Record(wins=row.wins, losses=row.losses) for row in figures.classes},
         in_service=sum(row.n for row in figures.lessons if row.state == LessonState.ACTIVE),
@@ -63,5 +61,12 @@ def _signs(figures: HealthReport, jobs: Sequence[Job]) -> Signs:
         lessons=figures.vectors.lessons,
         without_vector=figures.vectors.missing,
         unlike_space=figures.vectors.tombstones_left_behind,
+        webhook_hours=_hours_since(figures.webhooks.failing_since, figures.measured_at),
+        webhooks_disabled=figures.webhooks.disabled,
+        webhooks_failed=figures.webhooks.failed,
         jobs=jobs,
     )
+
+
+def _hours_since(moment: datetime | None, now: datetime) -> float:
+    return store.hours(now - moment) if moment else 0.0

@@ -9,7 +9,7 @@ from django.conf import settings
 from memory.models import EmbeddingSpace
 from memory.models.vocabulary import LessonState
 from memory.rules.health import DEFAULTS, Job, standing_of_job
-from memory.services.health.report import JobState, LessonAges, Queue, Vectors
+from memory.services.health.report import JobState, LessonAges, Queue, Vectors, Webhooks
 from memory.services.health.view import View
 
 EMBEDDED_WITHIN = timedelta(minutes=5)  # a new lesson gets its vector in seconds
@@ -92,6 +92,28 @@ def vectors(view: View) -> Vectors:
         missing=missing,
         in_other_spaces=elsewhere,
         tombstones_left_behind=left_behind,
+    )
+
+
+def webhooks(view: View) -> Webhooks:
+    """Endpoints by how they do, and what waits for them."""
+    own = "true" if view.account_id is None else "e.account_id = %(account)s"
+    ((on, failing, since, disabled, waiting, failed),) = view.fetch(
+        f"""
+        SELECT count(*) FILTER (WHERE e.disabled_at IS NULL),
+            count(*) FILTER (WHERE e.disabled_at IS NULL AND e.failing_since IS NOT NULL),
+            min(e.failing_since) FILTER (WHERE e.disabled_at IS NULL),
+            count(*) FILTER (WHERE e.disabled_because IN ('failing', 'gone')),
+            coalesce(sum(d.waiting), 0)::bigint, coalesce(sum(d.failed), 0)::bigint
+        FROM webhook_endpoint e CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE r.completed_at IS NULL) AS waiting,
+                count(*) FILTER (WHERE r.state = 'failed' AND r.completed_at >= %(since)s) AS failed
+            FROM webhook_delivery r WHERE r.endpoint_id = e.id
+        ) d WHERE {own}
+        """
+    )
+    return Webhooks(
+        endpoints=on, failing=failing, failing_since=since, disabled=disabled, waiting=waiting, failed=failed
     )
 
 
