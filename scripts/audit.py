@@ -87,5 +87,5 @@ def audit(lock: Path) -> Verdict:
 
 if __name__ == "__main__":
     made = audit(LOCK)
-    print(made.words)
+    sys.stdout.write(f"{made.words}\n")
     sys.exit(made.code)

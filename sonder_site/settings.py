@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import MutableMapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ INSTALLED_APPS = [
     "pgtrigger",
     "django_celery_beat",
     "django_structlog",
+    "axes",
     "sonder_site",
     "memory",
     "review",
@@ -58,6 +60,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "sonder_site.urls"
@@ -92,6 +95,19 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
+# The first only refuses, the second knows people.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+TRUSTED_PROXIES = env.number("TRUSTED_PROXIES", 0, low=0, high=10)
+AXES_FAILURE_LIMIT = 10  # somebody who looks for their password needs a few; a thousand guesses a day find none
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "sonder_site.login.client_address"
+AXES_LOCKOUT_CALLABLE = "sonder_site.login.locked"
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True  # who logged in when is nobody's business
+AXES_VERBOSE = False
+AXES_ENABLE_ADMIN = False  # what is locked opens by itself; docs/operations.md says how to open it sooner
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "review:dashboard"
 LOGOUT_REDIRECT_URL = "login"

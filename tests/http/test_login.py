@@ -1,0 +1,125 @@
+"""Wrong passwords: a few are a person's, many are a guess, and a guess from elsewhere keeps nobody out."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from axes.models import AccessAttempt
+from django.core.management import call_command
+from django.db import connection
+from django.test import AsyncClient, Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from sonder_site.login import client_address
+from sonder_site.settings import AXES_COOLOFF_TIME, AXES_FAILURE_LIMIT
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("operator")]
+
+HERE, ELSEWHERE = "203.0.113.7", "198.51.100.9"
+
+
+def log_in(password: str, *, name: str = "olive", at: str = HERE, page: str = "/login/") -> Any:
+    return Client(REMOTE_ADDR=at).post(page, {"username": name, "password": password})
+
+
+def lock(page: str = "/login/") -> Any:
+    """The answer to the guess that is one too many."""
+    answers = [log_in("wrong", page=page) for _ in range(AXES_FAILURE_LIMIT)]
+    assert {answer.status_code for answer in answers[:-1]} == {200}
+    return answers[-1]
+
+
+@pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
+def test_too_many_close_the_name_for_that_address_and_say_for_how_long(page: str) -> None:
+    refused = lock(page)
+    assert refused.status_code == 429
+    assert 0 < int(refused["Retry-After"]) <= AXES_COOLOFF_TIME.total_seconds()
+    text = refused.content.decode()
+    assert "is closed for 15 minutes" in text
+    assert "olive" not in text
+    right = log_in("olive", page=page)
+    assert right.status_code == 429
+    assert "sessionid" not in right.cookies
+
+
+def test_neither_the_name_elsewhere_nor_another_name_here_is_closed() -> None:
+    lock()
+    assert log_in("olive", at=ELSEWHERE).status_code == 302
+    assert log_in("wrong", name="nobody").status_code == 200
+
+
+def test_it_opens_by_itself_and_trying_meanwhile_does_not_prolong_it() -> None:
+    lock()
+    nearly = timezone.now() - AXES_COOLOFF_TIME + timedelta(seconds=90)
+    AccessAttempt.objects.update(attempt_time=nearly)
+    again = log_in("olive")
+    assert again.status_code == 429
+    assert 0 < int(again["Retry-After"]) <= 90
+    AccessAttempt.objects.update(attempt_time=nearly - timedelta(seconds=91))
+    assert log_in("olive").status_code == 302
+
+
+def test_a_right_one_forgets_the_wrong_ones_before_it() -> None:
+    for _ in range(2):
+        for _ in range(AXES_FAILURE_LIMIT - 1):
+            log_in("wrong")
+        assert log_in("olive").status_code == 302
+
+
+def test_an_operator_opens_it_sooner() -> None:
+    lock()
+    call_command("axes_reset_username", "olive", verbosity=0)
+    assert log_in("olive").status_code == 302
+
+
+def test_what_was_typed_is_kept_without_the_password() -> None:
+    log_in("my secret of another site")
+    (kept,) = AccessAttempt.objects.values()
+    assert "my secret" not in str(kept)
+
+
+def test_a_page_asks_nothing_of_it(client: Client, operator: Any) -> None:
+    client.force_login(operator)
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get("/review/keys/").status_code == 200
+    assert len(queries) > 1
+    assert "axes" not in str([query["sql"] for query in queries.captured_queries])
+
+
+def test_it_is_the_same_under_the_server_that_is_deployed() -> None:
+    def ask(password: str) -> Any:
+        return async_to_sync(AsyncClient().post)("/login/", {"username": "olive", "password": password})
+
+    answers = [ask("wrong") for _ in range(AXES_FAILURE_LIMIT)]
+    assert [answers[0].status_code, answers[-1].status_code, ask("olive").status_code] == [200, 429, 429]
+    assert "is closed for 15 minutes" in answers[-1].content.decode()
+
+
+class TestTheAddress:
+    @pytest.mark.parametrize(
+        ("proxies", "forwarded", "found"),
+        [
+            (0, "198.51.100.1", HERE),  # without a proxy, the header is whatever the client wrote
+            (1, "198.51.100.1", "198.51.100.1"),
+            (1, "10.9.8.7, 198.51.100.1", "198.51.100.1"),  # a proxy that appends: what is before it is invented
+            (2, "10.9.8.7, 198.51.100.1, 192.0.2.4", "198.51.100.1"),
+            (2, "198.51.100.1", HERE),  # it did not come through both
+            (1, "", None),
+            (1, "unknown", None),
+            (1, "::ffff:198.51.100.1", "198.51.100.1"),
+            (1, "[2001:db8:1:2:3:4:5:6]", "2001:db8:1:2::"),
+            (1, "2001:db8:1:2:9:9:9:9", "2001:db8:1:2::"),
+        ],
+    )
+    def test_is_what_the_outermost_trusted_proxy_saw(
+        self, settings: Any, proxies: int, forwarded: str, found: str | None
+    ) -> None:
+        settings.TRUSTED_PROXIES = proxies
+        request = RequestFactory(REMOTE_ADDR=HERE).get("/", headers={"X-Forwarded-For": forwarded})
+        assert client_address(request) == found
+
+    def test_of_a_socket_without_one_is_none_and_people_log_in_all_the_same(self) -> None:
+        assert log_in("wrong", at="").status_code == 200
+        assert log_in("olive", at="").status_code == 302
