@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -21,7 +22,13 @@ from memory.services.keys import create_key
 from memory.services.lesson import NewLesson, store
 from memory.services.space import embed, open_first_space
 
+SYSTEM = Path(__file__).parent / "system"
 _SPACE: dict[str, object] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of running systems come first: each waits for much, and at the end nothing would be left to do beside it."""
+    items.sort(key=lambda item: SYSTEM not in item.path.parents)
 
 
 @pytest.fixture(scope="session")
