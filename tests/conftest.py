@@ -27,7 +27,7 @@ _SPACE: dict[str, object] = {}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of running systems come first: each waits for much, and at the end nothing would be left to do beside it."""
+    """Tests of running systems come first: they wait for much, and at the end nothing would be left to do meanwhile."""
     items.sort(key=lambda item: SYSTEM not in item.path.parents)
 
 
