@@ -93,6 +93,7 @@ class Replay:
     def __call__(self) -> None:
         """One transaction, committed."""
         fresh: dict[UUID, UUID] = {}
+        connection.ensure_connection()  # a request gives its connection back
         driver = connection.connection
         with transaction.atomic(), driver.cursor() as cursor:
             for statement, params in self._statements:
