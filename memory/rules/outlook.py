@@ -101,13 +101,19 @@ def would_quarantine(evidence: Mapping[str, Any]) -> str:
         unmet = " ".join(gate["words"] for gate in gates.values() if not gate["passed"])
         left = f"Not yet met: {unmet}" if unmet else "All of them are met: the next judged serving decides."
         return f"All four conditions at once quarantine it. {left} One win clears the losses before it."
-    needed = gates["odds"]["threshold"] if "odds" in gates else evidence["constants"]["quarantine_odds"]
+    needed = odds_needed(evidence)
     tasks = evidence["constants"]["loss_tasks"]
     return (
         f"A loss quarantines it at odds of {odds_in_words(needed)} : 1 or more, with losses on at least "
         f"{count(tasks, 'task')}; its odds are {odds_in_words(evidence['odds'])} : 1, and it was lost on "
         f"{count(evidence['loss_tasks'], 'task')}.{_rows_needed(evidence, math.log(needed) - evidence['s'], loss=True)}"
     )
+
+
+def odds_needed(evidence: Mapping[str, Any]) -> float:
+    """At which odds a loss quarantines a lesson that the policy `trial` judges: more after a release to trial."""
+    thresholds = (gate["threshold"] for gate in evidence["gates"] if gate["name"] == "odds")
+    return float(next(thresholds, evidence["constants"]["quarantine_odds"]))
 
 
 def _rows_needed(evidence: Mapping[str, Any], nats: float, *, loss: bool) -> str:

@@ -16,7 +16,7 @@ from memory.errors import NotFound
 from memory.models import Lesson, ReviewItem
 from memory.models.vocabulary import LessonState, Role, Verdict
 from memory.rules.description import describe_evidence
-from memory.rules.outlook import WRONG, lead, odds_in_words, would_free, would_quarantine
+from memory.rules.outlook import WRONG, lead, odds_in_words, odds_needed, would_free, would_quarantine
 from memory.services.authority import Person
 from memory.services.reading import neighbours_of
 from memory.services.rejection import LIVE
@@ -45,7 +45,7 @@ CHOICES: dict[str, tuple[tuple[Verdict, str, str], ...]] = {
         (Verdict.EDIT, "edit", ""),
     ),
     "quarantined": (
-        (Verdict.RELEASE_TO_TRIAL, "serve", "primary"),
+        (Verdict.RELEASE_TO_TRIAL, "serve", ""),  # none is filled: the page shows the evidence and recommends nothing
         (Verdict.UPHOLD, "keep_out", ""),
         (Verdict.RELEASE, "release", ""),
         (Verdict.REJECT, "reject", "danger"),
@@ -111,6 +111,7 @@ def detail(request: HttpRequest, lesson_id: UUID) -> HttpResponse:
         "outlook": _outlook(lesson, evidence, by_person),
         "wrong": WRONG.get(evidence.get("policy", ""), ""),
         "odds": odds_in_words(evidence["odds"]) if evidence.get("odds") else "",
+        "limit": _limit(lesson, evidence, by_person),
         "history": queries.told(history),
         "said": queries.said(lesson.pk),
         "contradictions": queries.contradictions(lesson.pk),
@@ -142,6 +143,17 @@ def _outlook(lesson: Lesson, evidence: dict[str, Any], by_person: bool) -> str:
     if lesson.state == LessonState.QUARANTINED:
         return would_free(evidence, by_person=by_person)
     return would_quarantine(evidence) if lesson.state == LessonState.ACTIVE else ""
+
+
+def _limit(lesson: Lesson, evidence: dict[str, Any], by_person: bool) -> str:
+    """The odds at which it would be elsewhere; empty where the odds alone decide nothing."""
+    if evidence.get("policy") != "trial":
+        return ""
+    if lesson.state == LessonState.QUARANTINED and not by_person:
+        return f"free at {odds_in_words(evidence['constants']['release_odds'])} : 1 or below"
+    if lesson.state == LessonState.ACTIVE:
+        return f"kept out from {odds_in_words(odds_needed(evidence))} : 1 on"
+    return ""
 
 
 def choices(request: HttpRequest, lesson: Lesson, item: Any, onward: str = "") -> dict[str, Any]:

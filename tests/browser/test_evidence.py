@@ -107,6 +107,8 @@ def test_the_numbers_on_the_page_are_those_that_were_computed(
     page = ana.visit(f"/review/lessons/{lesson.pk}/")
     assert "With this lesson 14 of 40 were lost where 7.2 were expected" in page.locator("#main").inner_text()
     assert "With it 14 40 35% 22% to 51% 18%" in table(page, "With it and without it")
+    assert "for harm, against doing nothing; free at 50 : 1 or below" in page.locator("#main").inner_text()
+    assert page.locator(".decisions .primary").count() == 0, "the page recommends no decision"
 
     record(3, 5, 0.18)
     said = ana.visit(f"/review/lessons/{lesson.pk}/").locator(".verdict").inner_text()
