@@ -61,4 +61,4 @@ screenshots: setup ## pictures of every review page, wide and narrow, light and 
 
 lock: setup ## write the lock files anew from pyproject.toml: of everything, and of what an image needs
 	@$(COMPILE) --all-extras --output-file requirements.lock
-	@$(COMPILE) --constraint requirements.lock --output-file deploy/requirements.lock
+	@$(COMPILE) --extra otel --constraint requirements.lock --output-file deploy/requirements.lock

@@ -18,8 +18,9 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from memory.services import nudge
-        from sonder_site import celery  # makes this project's the current Celery application
+        from sonder_site import celery, tracing  # celery makes this project's the current Celery application
 
+        tracing.start()
         assert celery.app is not None
         nudge.bind(announce)
 
