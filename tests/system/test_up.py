@@ -15,23 +15,15 @@ import pytest
 from sonder_site import supervisor
 from sonder_site.supervisor import Service, ServiceFailed, supervise
 from tests.system.started import READY, Up, up
-from tests.system.stores import ROOT, kill, manage, new_store, postmaster, processes_of, wait_until
+from tests.system.stores import ROOT, copy, kill, manage, new_store, postmaster, processes_of, wait_until
 
 PUBLISH = "from sonder_site.celery import publish; assert publish('memory.tasks.credit_sweep')"
-
-
-@pytest.fixture(scope="module")
-def template() -> Iterator[Path]:
-    """A store that is set up, on which nothing runs."""
-    with new_store() as var:
-        assert manage(var, "migrate", "--verbosity", "0").returncode == 0
-        yield var
 
 
 @pytest.fixture
 def store(template: Path) -> Iterator[Path]:
     with new_store() as var:
-        subprocess.run(["cp", "-a", template, var], check=True)
+        copy(template, var)
         yield var
 
 

@@ -3,66 +3,75 @@
 `KILLS=200` makes the same test a long one, at other moments each time.
 """
 
-import json
-import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.system.killing import KILLS, PATIENCE, Stage, finished, moments, stage
+from tests.system.figures import tell
+from tests.system.killing import KILLS, PATIENCE, Stage, Story, moments, stage, story
 from tests.system.stores import wait_until
 
 OUTCOMES = 30  # that are reported before each start of the worker: enough to be in the middle of them when it dies
+CREDITED = 15  # of them at most before it dies
 
 
 @pytest.fixture
-def store() -> Iterator[Stage]:
-    with stage() as own:
-        own.played("prepare", str(12 * KILLS))  # two and a half outcomes each
+def store(template: Path) -> Iterator[Stage]:
+    with stage(template) as own:
         yield own
 
 
-def report(reporting: subprocess.Popen[str], outcomes: int) -> None:
-    """Returns when they are in the store."""
-    assert reporting.stdin is not None
-    assert reporting.stdout is not None
-    print(outcomes, file=reporting.stdin, flush=True)
-    assert reporting.stdout.readline() == "reported\n"
+@pytest.fixture
+def agents(store: Stage) -> Iterator[Story]:
+    with story(store.environment) as one:
+        one.play("prepare", 14 * KILLS)  # two and a half outcomes each
+        yield one
 
 
-def sound(told: str) -> None:
-    """Every outcome is credited, to the right judge, once, and the sums equal a rebuild.
-
-    Which outcome is credited follows from the outcomes alone, so this is what an undisturbed run would have credited.
-    """
-    found = json.loads(told)
-    assert found.pop("outcomes") > 20 * KILLS
-    assert found.pop("credits") > 10 * KILLS  # what was retracted before anyone credited it has no row
-    assert found == {"uncredited": 0, "gaps": False, "wrong": [], "differences": 0}
-
-
-def test_a_worker_that_is_killed_again_and_again_loses_nothing_and_counts_nothing_twice(store: Stage) -> None:
-    rng = moments()
-    unfinished = 0
-    with store.play("report") as reporting:
-        for _ in range(KILLS):
-            report(reporting, OUTCOMES)
-            waiting = store.uncredited()
-            store.start_worker()
-            wait_until(lambda before=waiting: store.uncredited() < before)
-            time.sleep(rng.uniform(0, 0.3))
-            store.kill_worker()
-            unfinished += store.uncredited() > 0
-        finished(reporting)
-    assert unfinished > KILLS / 2  # it died in the middle of its work
-    sound(store.played("check"))
-
-
-def test_with_no_worker_outcomes_are_accepted_and_a_worker_that_starts_later_credits_them_all(store: Stage) -> None:
-    store.played("report")
-    assert store.uncredited() > 20 * KILLS
+def kill_amid_credit(store: Stage, credited: int, more: float) -> None:
+    """Kills the worker once it has credited so many outcomes, and so many seconds later."""
+    waiting = store.uncredited()
+    assert waiting > CREDITED
     store.start_worker()
+    wait_until(lambda: store.uncredited() <= waiting - credited, every=0.002)
+    time.sleep(more)
+    store.kill_worker()
+
+
+def credit_the_rest(store: Stage) -> float:
+    """Starts a worker for what nobody has credited; how many seconds it took."""
+    started = time.monotonic()
+    store.start_worker()
+    store.announce("memory.tasks.credit_sweep")
     wait_until(lambda: store.uncredited() == 0, PATIENCE)
     store.kill_worker()
-    sound(store.played("check"))
+    return time.monotonic() - started
+
+
+def test_a_worker_that_is_killed_again_and_again_loses_nothing_and_counts_nothing_twice(
+    store: Stage, agents: Story
+) -> None:
+    """With no worker outcomes are accepted, and one that starts later credits all that is left."""
+    rng, unfinished = moments(), 0
+    for _ in range(KILLS):
+        agents.play("report", OUTCOMES)
+        kill_amid_credit(store, rng.randint(1, CREDITED), rng.uniform(0, 0.02))
+        unfinished += store.uncredited() > 0
+    assert unfinished >= KILLS / 2  # it died in the middle of its work
+    outcomes = agents.play("report")["outcomes"]
+    assert outcomes > 20 * KILLS
+    assert store.uncredited() > 0
+    seconds = credit_the_rest(store)
+
+    # Which outcome is credited follows from the outcomes alone, so this is what an undisturbed run would have credited.
+    found = agents.play("check")
+    tell(
+        "worker, crediting", kills=KILLS, interrupted=unfinished, outcomes=outcomes,
+        lost=outcomes - found["outcomes"] + found["uncredited"], twice=found["differences"],
+        wrong=len(found["wrong"]) + found["gaps"], seconds=seconds,
+    )  # fmt: skip
+    assert found.pop("outcomes") == outcomes
+    assert found.pop("credits") > 10 * KILLS  # what was retracted before anyone credited it has no row
+    assert found == {"uncredited": 0, "gaps": False, "wrong": [], "differences": 0}
