@@ -73,6 +73,6 @@ def refused(error: Exception) -> types.CallToolResult | None:
     if "errors" in problem:
         problem["errors"] = {NAMES.get(name, name): said for name, said in problem["errors"].items()}
     fields = [f"{name}: {' '.join(said)}" for name, said in problem.get("errors", {}).items()]
-    text = "\n".join([problem["detail"], *fields])
+    text = "\n".join(dict.fromkeys([problem["detail"], *fields]))  # where one field is all, the sentence is its line
     content = types.TextContent(type="text", text=text)
     return types.CallToolResult(content=[content], structured_content=problem, is_error=True)
