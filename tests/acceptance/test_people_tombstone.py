@@ -16,7 +16,7 @@ from tests.conftest import Agent
 from tests.http.calls import report, start
 
 pytestmark = pytest.mark.django_db
-REFUSED = "this was rejected before. Restore the rejected lesson if that was wrong."
+REFUSED = "a lesson that says this was rejected before, or is in quarantine. If it is right, restore or release that one."
 
 
 @pytest.fixture
