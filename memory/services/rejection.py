@@ -90,7 +90,7 @@ def restore(lesson_id: UUID, *, reviewer: int, reason: str) -> None:
 #: What a reviewer is told when a hard gate refuses their wording.
 WHY_REFUSED = {
     "private": "it holds something private, such as a secret, an address or a home path.",
-    "rejected_value": "a lesson that says this was rejected before, or is in quarantine. If it is right, restore or release that one.",
+    "rejected_value": "one like it was rejected before, or is in quarantine. If it is right, bring that one back.",
     "exact_duplicate": "another lesson says exactly this.",
     "empty": "write a sentence.",
     "too_long": "at most 2,000 characters.",

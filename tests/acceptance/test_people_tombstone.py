@@ -16,7 +16,7 @@ from tests.conftest import Agent
 from tests.http.calls import report, start
 
 pytestmark = pytest.mark.django_db
-REFUSED = "a lesson that says this was rejected before, or is in quarantine. If it is right, restore or release that one."
+REFUSED = "one like it was rejected before, or is in quarantine. If it is right, bring that one back."
 
 
 @pytest.fixture
