@@ -48,6 +48,11 @@ def list_of(model: type[Model], **lookups: Any) -> str:
     return f"{address}?{urlencode(lookups)}"
 
 
+def actor_of(request: HttpRequest) -> str:
+    """Who is at it, as journals name them."""
+    return f"user:{request.user.pk}"
+
+
 def _named(column: Column, name: str, *, order: str | None = None) -> Column:
     column.__name__ = name
     return admin.display(column, description=name.replace("_", " "), ordering=order)
@@ -169,6 +174,10 @@ class ReadOnlyAdmin(RecordAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        """For the actions of a list, which call services: Django's permission to change its rows."""
+        return super().has_change_permission(request)
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         columns = [f for f in self.opts.concrete_fields if not isinstance(f, HalfVectorField)]

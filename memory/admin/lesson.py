@@ -4,11 +4,15 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.contrib import admin
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 
-from memory.admin.base import ReadOnlyAdmin, RecordAdmin, Related, as_json, bare_link, link
+from memory.admin.base import ReadOnlyAdmin, RecordAdmin, Related, actor_of, as_json, bare_link, link
+from memory.admin.confirming import Question, ask
+from memory.errors import SonderError
 from memory.models import (
     Adjudication,
     Calibration,
@@ -31,7 +35,12 @@ from memory.models import (
 )
 from memory.models.lesson import SIMILARITIES
 from memory.services.reading import evidence_of
+from memory.services.space import BATCH, embed_anew
 
+REEMBED = Question(
+    title="Embed anew",
+    words=f"The model is asked for the vectors of these lessons again, at most {BATCH} at once. `reembed` does all.",
+)
 NO_DATA = hashlib.sha256(b"").hexdigest()  # what a threshold rests on that a person set by hand
 
 
@@ -45,6 +54,7 @@ class LessonAdmin(ReadOnlyAdmin):
     id_columns = ("pk", "account", "source_interaction", "source_import")
     hidden = ("search", "identifiers")
     lead = ("standing",)
+    actions = ("reembed",)
     bare = {"source_interaction": (Interaction,), "supersedes": (Lesson,), "also_supersedes": (Lesson,)}
     related = (
         Related(model=LessonUsage, by="lesson"),
@@ -61,6 +71,22 @@ class LessonAdmin(ReadOnlyAdmin):
         Related(model=Adjudication, by="subject"),
         Related(model=Comment, by="subject"),
     )
+
+    @admin.action(description="Embed the selected lessons anew", permissions=["operate"])
+    def reembed(self, request: HttpRequest, lessons: QuerySet[Any]) -> HttpResponse | None:
+        """Asks the model for their vectors again; the old ones are in use until then."""
+        if isinstance(choices := ask(self, request, lessons, REEMBED), TemplateResponse):
+            return choices
+        ids = list(lessons.values_list("pk", flat=True))
+        try:
+            done = embed_anew(ids, by=actor_of(request))
+        except SonderError as refusal:
+            self.message_user(request, refusal.detail, messages.ERROR)
+            return None
+        for lesson in lessons.filter(pk__in=done):
+            self.log_change(request, lesson, "Embedded anew.")
+        self.message_user(request, f"Embedded anew: {len(done)} of {len(ids)}.")
+        return None
 
     @admin.display(description="Record")
     def record(self, lesson: Lesson) -> str:
@@ -159,9 +185,7 @@ class EmbeddingSpaceAdmin(RecordAdmin):
         if before == after:
             return
         obj.save(update_fields=SIMILARITIES)
-        Calibration.objects.create(
-            space=obj, before=before, after=after, data_digest=NO_DATA, actor=f"user:{request.user.pk}"
-        )
+        Calibration.objects.create(space=obj, before=before, after=after, data_digest=NO_DATA, actor=actor_of(request))
 
 
 @admin.register(LessonEmbedding)

@@ -1,4 +1,4 @@
-"""Running the store: refused writes, replayed requests, jobs, calibrations, prune plans and erasures."""
+"""Running the store: refused writes, replayed requests, jobs, calibrations, prune plans, operators and erasures."""
 
 from django.contrib import admin
 
@@ -7,8 +7,10 @@ from memory.models import (
     Calibration,
     ErasureRecord,
     IdempotencyRecord,
+    Interaction,
     JobRun,
     Lesson,
+    OperatorAct,
     PruneArchive,
     PrunePlan,
     WriteRefusal,
@@ -68,6 +70,16 @@ class PruneArchiveAdmin(ReadOnlyAdmin):
     search_fields = ("kind", "plan__digest")
     id_columns = ("pk", "lesson", "plan")
     bare = {"lesson": (Lesson,)}
+
+
+@admin.register(OperatorAct)
+class OperatorActAdmin(ReadOnlyAdmin):
+    list_display = ("action", bare_link("subject", Interaction, Lesson), "detail", "actor", "created_at")
+    list_filter = ("action",)
+    date_hierarchy = "created_at"
+    search_fields = ("detail", "actor")
+    id_columns = ("pk", "subject", "account")
+    bare = {"subject": (Interaction, Lesson)}
 
 
 @admin.register(ErasureRecord)

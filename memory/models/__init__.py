@@ -15,7 +15,7 @@ from memory.models.fact import Fact
 from memory.models.imported import ImportedRow
 from memory.models.interaction import Interaction, Outcome
 from memory.models.lesson import EmbeddingSpace, ImportRun, Lesson, LessonEmbedding
-from memory.models.operations import Calibration, ErasureRecord, IdempotencyRecord, JobRun, WriteRefusal
+from memory.models.operations import Calibration, ErasureRecord, IdempotencyRecord, JobRun, OperatorAct, WriteRefusal
 from memory.models.preference import Preference, RefinementHistory
 from memory.models.pruning import PruneArchive, PrunePlan
 from memory.models.review import (
@@ -63,6 +63,7 @@ __all__ = [
     "LessonTombstone",
     "LessonUsage",
     "Membership",
+    "OperatorAct",
     "Outcome",
     "Preference",
     "Project",

@@ -1,13 +1,14 @@
-"""The journals of running the store: refused writes, replayed requests, scheduled jobs, calibrations, erasures."""
+"""The journals of running the store: refused writes, replayed requests, jobs, calibrations, operators, erasures."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
 
-from memory.models.base import ACTOR, SHA256, Recorded, append_only, matches, new_id, not_empty
+from memory.models.base import ACTOR, SHA256, Recorded, append_only, matches, new_id, not_empty, one_of
 from memory.models.lesson import EmbeddingSpace
 from memory.models.scope import Account
+from memory.models.vocabulary import OperatorAction
 
 
 class WriteRefusal(Recorded):
@@ -95,6 +96,27 @@ class Calibration(Recorded):
 
     def __str__(self) -> str:
         return f"{self.space} by {self.actor}"
+
+
+class OperatorAct(Recorded):
+    """What an operator did by hand, in codes and ids: no text is in it, so it outlives what it was about."""
+
+    account = models.UUIDField(null=True, blank=True)
+    action = models.CharField(max_length=24, choices=OperatorAction.choices)
+    subject = models.UUIDField(help_text="The key, the interaction that is distilled, or the lesson.")
+    detail = models.CharField(max_length=200, blank=True, default="")
+    actor = models.CharField(max_length=80)
+
+    class Meta:
+        db_table = "operator_act"
+        constraints = [
+            one_of("operator_act", "action", OperatorAction.values),
+            matches("operator_act", "actor", ACTOR, "system, api_key:<prefix> or user:<id>"),
+        ]
+        triggers = [append_only("operator_act")]
+
+    def __str__(self) -> str:
+        return f"{self.action} by {self.actor}"
 
 
 class ErasureRecord(Recorded):

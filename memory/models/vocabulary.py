@@ -194,6 +194,15 @@ class DeliveryState(TextChoices):
 TERMINAL_DELIVERY = ("delivered", "failed", "cancelled")
 
 
+class OperatorAction(TextChoices):
+    KEY_MADE = "key_made", "made an API key"
+    KEY_ROTATED = "key_rotated", "replaced an API key"
+    KEY_REVOKED = "key_revoked", "revoked an API key"
+    DISTILLATION_RETRIED = "distillation_retried", "gave a distillation its attempts back"
+    DISTILLATION_CANCELLED = "distillation_cancelled", "called a distillation off"
+    LESSON_REEMBEDDED = "lesson_reembedded", "had a lesson embedded anew"
+
+
 class DisabledBecause(TextChoices):
     OPERATOR = "operator", "an operator switched it off"
     FAILING = "failing", "it took nothing for days"

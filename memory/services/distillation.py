@@ -15,9 +15,10 @@ from memory import conf
 from memory.errors import Conflict, NotFound
 from memory.models import Interaction, LessonDistillation, Outcome
 from memory.models.sql import execute
-from memory.models.vocabulary import DistillationReason, DistillationState
+from memory.models.vocabulary import DistillationReason, DistillationState, OperatorAction
 from memory.rules.distillation import FAILED, ground_of, pitfall_of
 from memory.rules.signals import Verdict
+from memory.services import acts
 from memory.services import distillation_lease as lease
 from memory.services.caller import Caller
 from memory.services.nudge import nudge
@@ -120,6 +121,7 @@ def retry(caller: Caller, interaction: UUID) -> LessonDistillation:
     LessonDistillation.objects.filter(pk=interaction).update(
         state=DistillationState.PENDING, signal=ground.signal, attempts=0, result_reason=None, completed_at=None
     )
+    acts.note(OperatorAction.DISTILLATION_RETRIED, interaction, account_id=caller.account_id, actor=caller.actor)
     log.info("distillation_retried", interaction=str(interaction), actor=caller.actor)
     nudge(DISTILL, interaction)
     return LessonDistillation.objects.get(pk=interaction)
@@ -131,6 +133,7 @@ def cancel(caller: Caller, interaction: UUID) -> LessonDistillation:
     row = _hold(caller, interaction)
     if not lease.cancel(lease.open_rows(interaction), DistillationReason.CANCELLED_BY_OPERATOR):
         raise Conflict(f"This distillation is {row.state} already.")
+    acts.note(OperatorAction.DISTILLATION_CANCELLED, interaction, account_id=caller.account_id, actor=caller.actor)
     log.info("distillation_cancelled", interaction=str(interaction), actor=caller.actor)
     return LessonDistillation.objects.get(pk=interaction)
 

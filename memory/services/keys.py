@@ -1,4 +1,4 @@
-"""API keys: made once, shown once, stored as a hash, checked on every request."""
+"""API keys: made once, shown once, stored as a hash, checked on every request, replaced and revoked by operators."""
 
 import hashlib
 import hmac
@@ -7,17 +7,22 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from memory.errors import Invalid
+from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Account, ApiKey
-from memory.models.vocabulary import OutcomeSource
+from memory.models.vocabulary import OperatorAction, OutcomeSource
+from memory.services import acts
 from memory.services.caller import Caller
 
 SCOPES = ("loop", "read", "govern", "admin")
 KEY_SHAPE = re.compile(r"^sonder_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$")
+MAX_GRACE = timedelta(days=30)  # that a replaced key may go on: long enough to change it everywhere, and not for good
 MAX_NAME = 100  # characters, as the column holds
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: prefixes are read aloud
 _SEEN_EVERY = timedelta(minutes=1)
@@ -37,9 +42,18 @@ def hash_key(token: str) -> str:
 
 
 def create_key(
-    account: Account, *, name: str, source: str, scopes: Iterable[str], expires_at: datetime | None = None
+    account: Account,
+    *,
+    name: str,
+    source: str,
+    scopes: Iterable[str],
+    expires_at: datetime | None = None,
+    by: str = "",
 ) -> NewKey:
-    """A new key for an account. Raises Invalid naming `name`, `source` or `scopes`."""
+    """A new key for an account, journalled as made `by` an actor where one is named.
+
+    Raises Invalid naming `name`, `source` or `scopes`.
+    """
     if not (name.strip() and len(name) <= MAX_NAME and name.isprintable()):
         raise Invalid.field("name", f"use 1 to {MAX_NAME} printable characters.")
     wanted = list(dict.fromkeys(scopes))
@@ -58,7 +72,58 @@ def create_key(
         scopes=wanted,
         expires_at=expires_at,
     )
+    if by:
+        acts.note(OperatorAction.KEY_MADE, key.pk, account_id=account.pk, actor=by, detail=prefix)
     return NewKey(key=key, secret=token)
+
+
+@transaction.atomic
+def rotate(key_id: UUID, *, by: str, grace: timedelta = timedelta(0), expires_at: datetime | None = None) -> NewKey:
+    """A key that takes another's place: its account, name, source and scopes, under a secret of its own.
+
+    The old one works for `grace` longer and no longer than it would have, or is revoked at once. The new one lives as
+    long as the old one was to, counted from now, unless `expires_at` says until when. Raises NotFound, Conflict for a
+    key that does not work any more, and Invalid naming `grace` or `expires_at`.
+    """
+    now = timezone.now()
+    if not timedelta(0) <= grace <= MAX_GRACE:
+        raise Invalid.field("grace", f"use 0 to {MAX_GRACE.days} days.")
+    if expires_at is not None and expires_at <= now:
+        raise Invalid.field("expires_at", "this time has passed already.")
+    old = ApiKey.objects.select_for_update(of=("self",)).select_related("account").filter(pk=key_id).first()
+    if old is None:
+        raise NotFound("There is no such key.")
+    if not is_live(old, now):
+        raise Conflict(f"The key {old.prefix} does not work any more. Make a new one.")
+    life = None if old.expires_at is None else now + (old.expires_at - old.created_at)
+    made = create_key(
+        old.account, name=old.name, source=old.outcome_source, scopes=old.scopes, expires_at=expires_at or life
+    )
+    if grace:
+        old.expires_at = min(filter(None, (old.expires_at, now + grace)))
+        ends = f"until {old.expires_at:%Y-%m-%d %H:%M} UTC"
+    else:
+        old.revoked_at, ends = now, "revoked"
+    old.save(update_fields=["expires_at", "revoked_at"])
+    detail = f"{old.prefix} ({ends}) by {made.key.prefix}"
+    acts.note(OperatorAction.KEY_ROTATED, made.key.pk, account_id=old.account_id, actor=by, detail=detail)
+    return made
+
+
+@transaction.atomic
+def revoke(key_id: UUID, *, by: str) -> bool:
+    """Ends a key at once; whether it was this that ended it. One that is revoked already keeps its time."""
+    ended = ApiKey.objects.filter(pk=key_id, revoked_at__isnull=True)
+    if not ended.update(revoked_at=Now()):
+        return False
+    key = ApiKey.objects.get(pk=key_id)
+    acts.note(OperatorAction.KEY_REVOKED, key.pk, account_id=key.account_id, actor=by, detail=key.prefix)
+    return True
+
+
+def is_live(key: ApiKey, now: datetime) -> bool:
+    """Whether it works: neither revoked nor expired."""
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > now)
 
 
 def find_key(token: str) -> ApiKey | None:
@@ -70,7 +135,7 @@ def find_key(token: str) -> ApiKey | None:
     if key is None or not hmac.compare_digest(key.hashed_key, hash_key(token)):
         return None
     now = timezone.now()
-    if key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+    if not is_live(key, now):
         return None
     if key.last_used_at is None or now - key.last_used_at > _SEEN_EVERY:
         # At most one write a minute: a busy key must not turn every read into an update.

@@ -1,5 +1,6 @@
 """Embedding spaces: opened with their indexes, filled in the background, changed only by `reembed`."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Final
@@ -13,9 +14,11 @@ from pgvector import HalfVector
 from memory.embedding.active import provider, usable_space
 from memory.embedding.base import embed_each
 from memory.embedding.presets import preset_for
+from memory.errors import Invalid
 from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding
 from memory.models.lesson import SIMILARITIES
-from memory.services import tombstone
+from memory.models.vocabulary import OperatorAction
+from memory.services import acts, tombstone
 
 INDEXED_STATES = ("active", "quarantined")
 BATCH = 64  # texts embedded at once; bounds memory
@@ -145,6 +148,25 @@ def embed_one(lesson_id: UUID) -> int:
     if LessonEmbedding.objects.filter(lesson_id=lesson_id, space=space).exists():
         return 0
     return embed(list(Lesson.objects.filter(pk=lesson_id).only("pk", "text")), space)
+
+
+def embed_anew(ids: Sequence[UUID], *, by: str) -> list[UUID]:
+    """Asks the model for the vectors of some lessons again; returns whose it gave. The old ones serve until then.
+
+    Raises Invalid for more than BATCH, and EmbeddingUnavailable.
+    """
+    if len(ids) > BATCH:
+        raise Invalid(f"Embed at most {BATCH} lessons at once here; `manage.py reembed` does all.")
+    space = usable_space()
+    lessons = list(Lesson.objects.filter(pk__in=ids).only("pk", "text", "account_id"))
+    vectors = embed_each(provider(), [lesson.text for lesson in lessons])  # outside any transaction: it may be slow
+    given = [(lesson, vector) for lesson, vector in zip(lessons, vectors, strict=True) if vector is not None]
+    with transaction.atomic():
+        for lesson, vector in given:
+            row = {"embedding": HalfVector(vector)}
+            LessonEmbedding.objects.update_or_create(lesson_id=lesson.pk, space=space, defaults=row)
+            acts.note(OperatorAction.LESSON_REEMBEDDED, lesson.pk, account_id=lesson.account_id, actor=by)
+    return [lesson.pk for lesson, _ in given]
 
 
 def parked(space: EmbeddingSpace) -> set[UUID]:

@@ -1,4 +1,4 @@
-"""One log of what people, keys and the system did: decisions, events of trust, preferences, erasures and roles."""
+"""One log of what people, keys and the system did: decisions, trust, preferences, operators, erasures and roles."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 
-from memory.models import Account, Contradiction, Interaction, Lesson, Preference
+from memory.models import Account, ApiKey, Contradiction, Interaction, Lesson, Preference
 from memory.models.sql import fetch
 
 PAGE: Final = 50
@@ -32,6 +32,9 @@ ACTIONS: Final[dict[str, tuple[str, ...]]] = {
     "contradiction": ("keep_first", "keep_second", "keep_both", "merge_both", "not_a_contradiction"),
     "undone": ("undone", "undo"),
     "preference": ("apply", "rollback"),
+    "key": ("key_made", "key_rotated", "key_revoked"),
+    "distillation": ("distillation_retried", "distillation_cancelled"),
+    "embedded anew": ("lesson_reembedded",),
     "erased": ("erased",),
     "role": ("role_granted", "role_changed", "role_removed"),
 }
@@ -54,7 +57,7 @@ class Entry:
 
     id: UUID  # time-ordered
     at: datetime
-    journal: str  # decision, trust, preference, erasure or role
+    journal: str  # decision, trust, preference, operation, erasure or role
     action: str  # in the words of the journal
     subject: UUID
     actor: str  # as the journal names it
@@ -82,6 +85,10 @@ _JOURNALS: Final[dict[str, str]] = {
             p.account_id
         FROM refinement_history r JOIN preference p ON p.id = r.preference_id
         WHERE {_OWN.format(column="p.account_id")}""",
+    "operation": f"""
+        SELECT o.id, o.created_at AS at, 'operation' AS journal, o.action::text AS action, o.subject,
+            o.actor::text AS actor, '' AS reason, o.detail::text AS note, o.account AS account_id
+        FROM operator_act o WHERE {_OWN.format(column="o.account")}""",
     "erasure": """
         SELECT x.id, x.created_at AS at, 'erasure' AS journal, 'erased' AS action, x.subject, x.actor::text AS actor,
             x.kind::text AS reason, '' AS note, NULL::uuid AS account_id
@@ -160,12 +167,12 @@ def actor_of(words: str) -> str:
 class Thing:
     """What an entry is about."""
 
-    kind: str  # lesson, interaction, preference, contradiction or account
+    kind: str  # lesson, interaction, preference, contradiction, key or account
     line: str
 
 
 def things(subjects: Sequence[UUID], accounts: Sequence[UUID] | None) -> dict[UUID, Thing]:
-    """What is still there of the subjects, as far as the reader may see it. Five queries."""
+    """What is still there of the subjects, as far as the reader may see it. Six queries."""
     ids = list(set(subjects))
     found: dict[UUID, Thing] = {}
     rows: Any
@@ -174,6 +181,7 @@ def things(subjects: Sequence[UUID], accounts: Sequence[UUID] | None) -> dict[UU
         ("interaction", Interaction, "task"),
         ("preference", Preference, "text"),
         ("contradiction", Contradiction, "basis"),
+        ("key", ApiKey, "name"),
         ("account", Account, "name"),
     ):
         rows = model._default_manager.filter(pk__in=ids)

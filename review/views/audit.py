@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from memory.errors import Invalid
-from memory.models.vocabulary import Verdict
+from memory.models.vocabulary import OperatorAction, Verdict
 from memory.rules.reasons import reason_in_words
 from review.access import page, person_of
 from review.events import EVENTS, event_in_words
@@ -37,6 +37,12 @@ OTHERS: Final = {
     "role_granted": "Role given",
     "role_changed": "Role changed",
     "role_removed": "Role taken away",
+    OperatorAction.KEY_MADE.value: "API key made",
+    OperatorAction.KEY_ROTATED.value: "API key replaced",
+    OperatorAction.KEY_REVOKED.value: "API key revoked",
+    OperatorAction.DISTILLATION_RETRIED.value: "Distillation tried again",
+    OperatorAction.DISTILLATION_CANCELLED.value: "Distillation called off",
+    OperatorAction.LESSON_REEMBEDDED.value: "Embedded anew",
 }
 COLUMNS: Final = ("id", "at", "journal", "action", "actor", "account", "subject", "reason", "note")
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would carry out

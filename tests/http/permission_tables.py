@@ -221,7 +221,7 @@ ADMIN: Final[dict[str, tuple[str, str]]] = {
 #: The pages of each model in the admin, as the last part of a route's name.
 MODEL_PAGES: Final = ("changelist", "add", "history", "delete", "change")
 #: What operators add and delete by hand. All other rows of the product come from services, and stay.
-ADDED: Final = ("account", "apikey", "membership", "project")
+ADDED: Final = ("account", "apikey", "membership", "project", "webhookendpoint")
 DELETED: Final = ("membership",)
 #: Models of other packages, which an operator edits as their packages allow.
 FOREIGN: Final = {

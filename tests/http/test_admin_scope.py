@@ -70,7 +70,7 @@ class TestKeys:
             assert agent.key.hashed_key not in body(pages.get(page))
 
     def revoke(self, client: Client, key: ApiKey) -> Any:
-        sent = {"action": "revoke", "_selected_action": [key.pk]}
+        sent = {"action": "revoke", "_selected_action": [key.pk], "confirmed": "yes"}
         return client.post(address(ApiKey, "changelist"), sent, follow=True)
 
     def test_stop_working_when_they_are_revoked_and_keep_the_time(self, pages: Client, agent: Agent) -> None:

@@ -328,6 +328,7 @@ MINIMAL: dict[str, Row] = {
         "data_digest": digest,
         "actor": "system",
     },
+    "operator_act": {"id": new_id, "action": "key_made", "subject": new_id, "detail": "", "actor": "system"},
     "erasure_record": {"id": new_id, "kind": "lesson", "subject": new_id, "counts": "{}", "actor": "system"},
 }
 

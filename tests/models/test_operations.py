@@ -1,8 +1,9 @@
-"""Plans, refusals, replays, jobs, calibrations and erasures as PostgreSQL keeps them."""
+"""Plans, refusals, replays, jobs, calibrations, acts of operators and erasures as PostgreSQL keeps them."""
 
+from memory.models.vocabulary import OperatorAction
 from tests.models.refusals import Checks, Journals, Tables, Uniques
 from tests.models.rows import digest, new, word
-from tests.models.rules import Journal, Unique, actors, digests, links, not_empty
+from tests.models.rules import Journal, Unique, actors, digests, links, not_empty, words
 
 
 class TestOperations(Tables, Checks, Uniques, Journals):
@@ -13,6 +14,7 @@ class TestOperations(Tables, Checks, Uniques, Journals):
         "idempotency_record": links("account_id"),
         "job_run": {},
         "calibration": links("space_id"),
+        "operator_act": {},
         "erasure_record": {},
     }
     checks = [
@@ -25,6 +27,8 @@ class TestOperations(Tables, Checks, Uniques, Journals):
         not_empty("job_run", "job"),
         digests("calibration", "data_digest"),
         actors("calibration"),
+        words("operator_act", "action", *OperatorAction.values),
+        actors("operator_act"),
         not_empty("erasure_record", "kind"),
         actors("erasure_record"),
     ]
@@ -37,4 +41,4 @@ class TestOperations(Tables, Checks, Uniques, Journals):
             passes=[{"account_id": new("account")}, {"key": word}],
         ),
     ]
-    journals = [Journal(table="calibration"), Journal(table="erasure_record")]
+    journals = [Journal(table="calibration"), Journal(table="operator_act"), Journal(table="erasure_record")]

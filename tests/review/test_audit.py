@@ -15,7 +15,7 @@ from django.urls import reverse
 from memory.models import Account, ErasureRecord, Lesson, TrustEvent
 from memory.models.base import new_id
 from memory.models.sql import execute
-from memory.models.vocabulary import TrustEventKind, Verdict
+from memory.models.vocabulary import OperatorAction, TrustEventKind, Verdict
 from memory.services import people
 from memory.services.adjudication import decide
 from memory.services.authority import Person
@@ -28,7 +28,7 @@ from tests.services.play import make_lessons
 
 pytestmark = pytest.mark.django_db
 PAGE = "/review/audit/"
-QUERIES = 14  # of a page, whatever is on it
+QUERIES = 15  # of a page, whatever is on it
 UPHELD = "<td>Upheld <span"  # as the log calls the decision
 HOSTILE = '=cmd|"x" <script>alert(1)</script> \u202eאבג 😀 ' + "x" * 1900
 
@@ -121,7 +121,7 @@ class TestWhatIsInIt:
 
     def test_every_word_of_the_journals_is_put_in_words_and_can_be_filtered(self) -> None:
         actions = {action for words in ACTIONS.values() for action in words}
-        assert actions >= {*Verdict.values, *TrustEventKind.values}
+        assert actions >= {*Verdict.values, *TrustEventKind.values, *OperatorAction.values}
         assert [action for action in actions if "_" in _words(action)] == []
 
     def test_roles_that_an_operator_set_elsewhere_do_not_break_it(self, page: Client, everything: Lesson) -> None:

@@ -50,6 +50,7 @@ pytestmark = pytest.mark.django_db
 #: What does not leave with an account: each is said in docs/moving-in.md.
 STAYS = {
     "membership", "session_turn_claim", "idempotency_record", "job_run", "calibration", "erasure_record", "band_rate",
+    "operator_act",
     "prune_plan", "prune_archive", "alert_acknowledgement", "webhook_endpoint", "webhook_delivery", *SUMS,
 }  # fmt: skip
 #: What is another in another installation: the secrets of keys, and under which number people are known.

@@ -50,6 +50,7 @@ class Command(BaseCommand):
                 source=options["source"],
                 scopes=[scope.strip() for scope in options["scopes"].split(",")],
                 expires_at=timezone.now() + timedelta(days=days) if days else None,
+                by="system",
             )
         except SonderError as refusal:
             raise CommandError(refusal.detail) from None
