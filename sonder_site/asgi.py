@@ -41,6 +41,7 @@ def compose() -> Starlette:
     """A new application, which can be served once."""
     site: Any = get_asgi_application()  # Starlette types the same interface otherwise
     from memory.mcp.http import Endpoint  # the models are ready from here on
+    from sonder_site.bounded import Bounded
 
     endpoint = Endpoint()
     mcp = Identified(endpoint)
@@ -50,7 +51,7 @@ def compose() -> Starlette:
         async with endpoint.run():
             yield
 
-    routes = [Route("/mcp", mcp), Route("/mcp/", mcp), Mount("/", site)]
+    routes = [Route("/mcp", mcp), Route("/mcp/", mcp), Mount("/", Bounded(site))]
     return Starlette(routes=routes, lifespan=lifespan)
 
 

@@ -32,15 +32,20 @@ _HOME_PATH: Final = re.compile(
 )
 _TOKEN: Final = re.compile(
     r"""\b(?:
-        sk-(?=[\w-]*\d)[\w-]{16,}                                   # OpenAI, Anthropic and their kind
+        sonder_[a-z0-9]{12}_[\w-]{43}                               # this product's own
+      | sk-(?=[\w-]*\d)[\w-]{16,}                                   # OpenAI, Anthropic and their kind
       | (?:sk|pk|rk)_(?:live|test)_\w{16,}                          # Stripe
       | gh[oprsu]_\w{20,} | github_pat_\w{20,} | glpat-[\w-]{16,}
       | (?:AKIA|ASIA)[0-9A-Z]{16}                                   # AWS
-      | AIza[\w-]{30,} | ya29\.[\w-]{20,}                           # Google
-      | xox[abeoprs]-[\w-]{10,}                                     # Slack
+      | AIza[\w-]{30,} | ya29\.[\w-]{20,} | GOCSPX-[\w-]{20,}       # Google
+      | xox[abeoprs]-[\w-]{10,} | xapp-\d-[\w-]{20,}               # Slack
       | hf_[A-Za-z0-9]{20,} | npm_[A-Za-z0-9]{30,} | pypi-[\w-]{40,}
+      | whsec_[A-Za-z0-9+/]{24,}                                   # Standard Webhooks, Stripe
+      | do[opr]_v1_[0-9a-f]{64} | dapi[0-9a-f]{32} | sbp_[0-9a-f]{40} | shp(?:at|ca|pa|ss)_[0-9a-f]{32}
+      | hv[sb]\.[\w-]{20,} | lin_api_\w{30,} | ntn_\w{40,} | dckr_pat_[\w-]{20,} | tskey-[a-z]+-[\w-]{20,}
+      | key-[0-9a-f]{32} | AGE-SECRET-KEY-1[0-9A-Z]{58}
       | eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?                        # JSON Web Token
-    ) | \b[Bb]earer\s+(?=[\w.~+/-]*\d)[\w.~+/-]{16,}""",
+    ) | \b(?:[Bb]earer|Authorization:\s*Basic)\s+(?=[\w.~+/-]*\d)[\w.~+/-]{16,}""",
     re.VERBOSE,
 )
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN\s(?:[A-Z]+\s)*PRIVATE\sKEY")

@@ -97,6 +97,29 @@ def test_it_is_the_same_under_the_server_that_is_deployed() -> None:
     assert "is closed for 15 minutes" in answers[-1].content.decode()
 
 
+class TestTheSession:
+    def test_is_a_new_one_after_a_login_and_gone_after_a_logout(self) -> None:
+        browser = Client()
+        browser.cookies["sessionid"] = "chosen-by-somebody-else-0123456789"
+        answer = browser.post("/login/", {"username": "olive", "password": "olive"})
+        cookie = answer.cookies["sessionid"]
+        assert cookie.value != "chosen-by-somebody-else-0123456789"
+        assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/")
+        browser.post("/logout/")
+        stolen = Client()
+        stolen.cookies["sessionid"] = cookie.value
+        assert stolen.get("/review/").headers["Location"].startswith("/login/")
+
+    def test_of_others_ends_with_a_new_password(self) -> None:
+        here, there = Client(), Client()
+        for browser in (here, there):
+            browser.post("/login/", {"username": "olive", "password": "olive"})
+        new = "correct horse 9"
+        here.post("/password/", {"old_password": "olive", "new_password1": new, "new_password2": new})
+        assert here.get("/review/").status_code == 200
+        assert there.get("/review/").status_code == 302
+
+
 class TestTheAddress:
     @pytest.mark.parametrize(
         ("proxies", "forwarded", "found"),

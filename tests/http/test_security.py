@@ -2,6 +2,8 @@
 
 import logging
 import os
+import re
+import string
 import subprocess
 import sys
 from pathlib import Path
@@ -58,14 +60,33 @@ def site(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         "DJANGO_SETTINGS_MODULE": "sonder_site.settings",
         **variables,
     }
+    for name in variables:
+        environment.pop(name.removesuffix("_FILE") if name.endswith("_FILE") else "", None)
     return subprocess.run(
         [sys.executable, "manage.py", *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
 
 
+def documented(folder: Path) -> dict[str, str]:
+    """The environment of docs/deployment.md, with files of secrets that exist."""
+    page = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^export (\w+)=(\S+)", page, re.MULTILINE))
+    del found["PATH"], found["SONDER_VAR"]
+    secrets = {
+        "DATABASE_URL_FILE": "postgres://sonder:secret@db.example.com/sonder",
+        "SECRET_KEY_FILE": string.printable[:62],
+    }
+    assert set(secrets) == {name for name in found if name.endswith("_FILE")}
+    for name, value in secrets.items():
+        (folder / name).write_text(f"{value}\n", encoding="utf-8")
+    return found | {name: str(folder / name) for name in secrets}
+
+
 class TestHTTPS:
-    def test_is_deployed_without_a_warning_where_it_is_on(self) -> None:
-        checked = site("check", "--deploy", "--fail-level", "WARNING", SONDER_HTTPS="true")
+    def test_is_deployed_without_a_warning_as_it_is_documented(self, tmp_path: Path) -> None:
+        environment = documented(tmp_path)
+        assert environment["SONDER_HTTPS"] == "true"
+        checked = site("check", "--deploy", "--fail-level", "WARNING", **environment)
         assert (checked.returncode, checked.stderr) == (0, "")
 
     def test_is_off_for_a_machine_of_its_own(self) -> None:
@@ -81,7 +102,9 @@ class TestHTTPS:
             "near = Client().get('/api/v1/docs/'); "
             "print(far.status_code, far.headers.get('Strict-Transport-Security')); "
             "print(near.status_code, near.headers.get('Location')); "
-            "print(s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE, s.CSRF_TRUSTED_ORIGINS)"
+            "print(s.SESSION_COOKIE_SECURE, s.CSRF_COOKIE_SECURE, s.CSRF_TRUSTED_ORIGINS); "
+            "token = Client(headers={'X-Forwarded-Proto': 'https'}).get('/login/').cookies['csrftoken']; "
+            "print(token['secure'], token['samesite'])"
         )
         variables: dict[str, Any] = {
             "SONDER_HTTPS": "true",
@@ -94,6 +117,7 @@ class TestHTTPS:
             "200 max-age=3600",
             "301 https://testserver/api/v1/docs/",
             "True True ['https://sonder.example.com']",
+            "True Lax",
         ]
         assert ran.stdout.splitlines() == expected, ran.stderr
 

@@ -46,6 +46,7 @@ PRIVATE = [
     ("Use hf_AbCdEfGhIjKlMnOpQrStUvWx for the call.", ("token",)),
     ("Send eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl along.", ("secret", "token")),
     ("Send Authorization: Bearer abcdef1234567890abcd along.", ("token",)),
+    ("Send Authorization: Basic b2xpdmU6aHVudGVyMmh1bnRlcjI= along.", ("token",)),
     # several
     ("Mail jane@example.com the file /home/jane/x.", ("email", "home_path")),
     # hidden from a careless eye
@@ -53,6 +54,31 @@ PRIVATE = [
     ("Use AKIA\u2060IOSFODNN7EXAMPLE for the call.", ("secret", "token")),
     ("Set password = \u201ccorrecthorse9\u201d there.", ("secret",)),
 ]
+
+HEX = "3ec7592a2178caeb46f1bd56dfec81a4"
+MIXED = "h6X2pQ9sVb4KtR7mWz3JdN8yLcF5gT1a"
+#: A key of each kind that is common, whole and made up.
+KEYS = {
+    "this product": "sonder_" + "h7u5w2rnkj6z_" + MIXED + "o2YXhVSvcch",
+    "Google OAuth": "GOCSPX-" + MIXED,
+    "Slack app": "xapp-1-" + "A0VJJXFGXDA-7024531736010-" + HEX,
+    "webhook": "whsec_" + "oHXayyeBXiE3fKGnzGl7tEGARZlC2VRjgBkj5e2Quo0",
+    "DigitalOcean": "dop_v1_" + HEX * 2,
+    "Databricks": "dapi" + HEX,
+    "Supabase": "sbp_" + HEX + "0c5b9e27",
+    "Shopify": "shpat_" + HEX,
+    "Vault": "hvs." + "CAESI" + MIXED,
+    "Linear": "lin_api_" + MIXED + "x7Qw2Rt9",
+    "Notion": "ntn_" + MIXED + "x7Qw2Rt9Zk3B",
+    "Docker": "dckr_pat_" + MIXED,
+    "Tailscale": "tskey-auth-" + "kZ8x2Q7CNTRL-" + MIXED,
+    "Mailgun": "key-" + HEX,
+    "age": "AGE-SECRET-KEY-1" + "QZ3X7P9W5R2T8V4M6K0J" * 2 + "QZ3X7P9W5R2T8V4M6K",
+    "GitHub": "ghp_" + MIXED + "9sVb",
+    "OpenAI": "sk-proj-" + MIXED,
+    "Stripe": "sk_" + "live_" + MIXED[:24],
+    "AWS": "AKIA" + "QZ3X7P9W5R2T8V4M",
+}
 
 HARMLESS = [
     "Compare secrets like password hashes or API tokens with hmac.compare_digest, never `==`.",
@@ -84,6 +110,23 @@ HARMLESS = [
 @pytest.mark.parametrize(("text", "kinds"), PRIVATE)
 def test_private_matter_is_found_by_kind(text: str, kinds: tuple[str, ...]) -> None:
     assert find_private(text) == kinds
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_key_is_found_in_whatever_sentence_it_stands(kind: str) -> None:
+    for sentence in (
+        "Call the deploy hook with {} before the migration runs.",
+        "Set `{}` as the header of `requests.get`.",
+        "The proxy wants '{}', because it strips cookies.",
+        "curl -H 'X-Auth: {}' https://api.example.com/v1/items",
+        "{}",
+    ):
+        assert "token" in find_private(sentence.format(KEYS[kind])), sentence
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_the_beginning_of_a_key_is_talk(kind: str) -> None:
+    assert find_private(f"Keys begin with {KEYS[kind][:10]} here.") == ()
 
 
 @pytest.mark.parametrize("text", HARMLESS)
