@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto
 ARGS ?=
 DATA ?= ../shared/data
 
-.PHONY: help setup screenshots run test test-browser-full lint audit bench evaluate reliability lock
+.PHONY: help setup screenshots run test test-browser-full lint audit bench docs evaluate reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -53,8 +53,8 @@ evaluate: setup ## measure trust, retrieval and the loop anew and write evaluati
 test-browser-full: setup ## the browser tests in every look: light and dark, wide and 360 px
 	@LOOKS=all $(BIN)/python -m pytest tests/browser
 
-reliability: setup ## kill the worker 200 times while it credits, and 200 times while a model answers it (KILLS=n)
-	@KILLS=$${KILLS:-200} $(BIN)/python -m pytest tests/system/test_worker.py tests/system/test_distilling_killed.py
+reliability: setup ## kill workers and stores under load, count what is lost, and write evaluation/reports/reliability.md (most of an hour; KILLS=n)
+	@$(BIN)/python -m evaluation.reliability
 
 screenshots: setup ## pictures of every review page, wide and narrow, light and dark, in docs/screenshots (needs chromium)
 	@$(BIN)/python -m scripts.screenshots $(ARGS)
