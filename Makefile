@@ -56,6 +56,9 @@ test-browser-full: setup ## the browser tests in every look: light and dark, wid
 reliability: setup ## kill workers and stores under load, count what is lost, and write evaluation/reports/reliability.md (most of an hour; KILLS=n)
 	@$(BIN)/python -m evaluation.reliability
 
+docs: setup ## build the documents as a site, site/index.html; a link that leads nowhere is an error
+	@$(BIN)/mkdocs build --strict --quiet
+
 screenshots: setup ## pictures of every review page, wide and narrow, light and dark, in docs/screenshots (needs chromium)
 	@$(BIN)/python -m scripts.screenshots $(ARGS)
 
