@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.core.cache import cache
 from django.db import connection, connections
 from django.test import AsyncClient
 
+from memory.api.views.export import Pieces
 from memory.errors import Conflict
 from memory.models import Account, Interaction
 from memory.models.sql import fetch
@@ -56,6 +58,16 @@ def test_answers_the_very_lines_that_the_command_writes(custodian: Agent, work: 
 @pytest.mark.parametrize("scopes", [["loop"], ["read"], ["govern"], ["loop", "read", "govern"]])
 def test_takes_a_key_with_the_scope_admin(account: Account, scopes: list[str]) -> None:
     assert make_agent(account, "caller", scopes).client.get(ADDRESS).status_code == 403
+
+
+def test_is_counted_like_any_other_reading(custodian: Agent, settings: Any) -> None:
+    cache.clear()
+    settings.SONDER_THROTTLE_READ = "1/hour"
+    first = custodian.client.get(ADDRESS)
+    assert first.getvalue()
+    second = custodian.client.get(ADDRESS)
+    cache.clear()
+    assert (first.status_code, second.status_code) == (200, 429)
 
 
 def test_holds_nothing_of_another_account(custodian: Agent, work: list[str], rival_account: Account) -> None:
@@ -111,9 +123,10 @@ def test_is_streamed_by_a_server_that_awaits_too(
 
 def test_a_reader_who_goes_away_leaves_no_transaction_behind(custodian: Agent, work: list[str]) -> None:
     before = len(connection.savepoint_ids)
-    answer = custodian.client.get(ADDRESS)
+    begun = streaming.stream(custodian.account)
+    pieces = Pieces(next(begun), begun)
     assert len(connection.savepoint_ids) > before
-    answer.close()
+    pieces.close()  # as a server does with what it could not send
     assert len(connection.savepoint_ids) == before
 
 

@@ -117,8 +117,8 @@ def _closed(claim: Claim, state: DeliveryState, error: str = "") -> DeliveryStat
 
 @transaction.atomic
 def _delivered(claim: Claim, endpoint: WebhookEndpoint, status: int) -> DeliveryState | None:
-    WebhookEndpoint.objects.filter(pk=endpoint.pk).update(delivered_at=Now(), failing_since=None)
     held = lease.finish(claim, DeliveryState.DELIVERED, status=status)
+    WebhookEndpoint.objects.filter(pk=endpoint.pk).update(delivered_at=Now(), failing_since=None)
     return DeliveryState.DELIVERED if held else None
 
 
