@@ -146,8 +146,10 @@ class Engine:
         _move(standing, kind)
 
     def _note(self, lesson: UUID, standing: Standing, at: datetime) -> None:
-        tested = standing.on_trial and standing.state == spans.IN_SERVICE
-        self.spans.note(lesson, at, spans.TRIAL if tested else standing.state)
+        if standing.on_trial and standing.state == spans.IN_SERVICE:
+            self.spans.note(lesson, at, spans.TRIAL, self._judge.withheld(standing))
+        else:
+            self.spans.note(lesson, at, standing.state)
 
     def _look(self, lessons: Iterable[UUID], at: datetime) -> None:
         """No outcome came, but evidence moved."""

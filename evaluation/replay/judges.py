@@ -1,5 +1,6 @@
 """The two policies over sums in memory: every decision is made by the product's own rules."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -21,6 +22,7 @@ from memory.rules.ledger import (
     replay,
     stage,
 )
+from memory.rules.probation import counted_evidence, withheld_share
 from memory.rules.quarantine import EvidenceRow, ReferenceConstants, evaluate_reference
 from memory.services.evidence import Occasion
 from memory.services.reference import LONG_WINDOW
@@ -58,6 +60,9 @@ class Judge(Protocol):
 
     def judge(self, lesson: Known, standing: Standing, sums: Sums, occasion: Occasion) -> Verdict: ...
 
+    def withheld(self, standing: Standing) -> float:
+        """The share of a lesson on trial that a coin leaves out."""
+
 
 class TrialJudge:
     """The policy `trial`."""
@@ -89,6 +94,16 @@ class TrialJudge:
         )
         tested = on_trial(ledger, standing.released, constants) and not (quarantined or decision.entered)
         return Verdict(enter=decision.entered, leave=decision.left, s=ledger.s, on_trial=tested)
+
+    def withheld(self, standing: Standing) -> float:
+        """As the last look left it; one that the journal alone put on trial counts as just come."""
+        trial_odds = self._constants.trial_odds
+        counted = counted_evidence(
+            math.log(trial_odds) if standing.s is None else standing.s,
+            released_s=standing.released.s if standing.released else None,
+            trial_odds=trial_odds,
+        )
+        return withheld_share(counted)
 
     def _rows(self, lesson: Known, works: list[Work], sums: Sums) -> list[LedgerRow]:
         """The lesson's rows with what was to be expected of each, with the sums as they stand."""
@@ -143,6 +158,10 @@ class ReferenceJudge:
         rate = self._rates.get(band.lower, band.prior)
         found = evaluate_reference(epoch, scored=n, rate=rate, constants=self._constants)
         return Verdict(enter=found.quarantine, leave=not found.quarantine)
+
+    def withheld(self, standing: Standing) -> float:
+        """This policy tosses no coin."""
+        return 0.0
 
 
 def _evidence(work: Work) -> EvidenceRow:

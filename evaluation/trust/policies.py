@@ -35,9 +35,9 @@ DEFAULTS: Final = Constants(
 )
 
 
-def _coin(world: World, c: Constants) -> Policy:
-    """The default with a coin that withholds more often."""
-    return Trial(world, c.ledger, replace(c.probation, coin=1.2 * c.probation.coin), c.expectation)
+def _even(world: World, c: Constants) -> Policy:
+    """The default with a coin that withholds half, whatever the record of a lesson on trial."""
+    return Trial(world, c.ledger, replace(c.probation, even_odds=1.0, most_withheld=0.5), c.expectation)
 
 
 def _neighbours(world: World, c: Constants) -> Policy:
@@ -47,8 +47,10 @@ def _neighbours(world: World, c: Constants) -> Policy:
 
 
 NONE, ORACLE, WHOLE, TRIAL, REFERENCE = "none", "oracle", "oracle-lessons", "trial", "reference"
-#: Variants of the default that are no part of the product; played in `base` alone.
-TRIES: Final = frozenset({"try-coin", "try-neighbours"})
+#: Variants of the default that are no part of the product, and the worlds in which they are played.
+TRIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {"try-even": frozenset({"base", "large"}), "try-neighbours": frozenset({"base"})}
+)
 POLICIES: Final[Mapping[str, tuple[str, Callable[[World, Constants], Policy]]]] = MappingProxyType(
     {
         NONE: ("none", lambda world, c: Everybody()),
@@ -65,7 +67,7 @@ POLICIES: Final[Mapping[str, tuple[str, Callable[[World, Constants], Policy]]]] 
             lambda world, c: Reference(world, c.reference, c.probation, live=True),
         ),
         TRIAL: ("trial (the default)", lambda world, c: Trial(world, c.ledger, c.probation, c.expectation)),
-        "try-coin": ("a try: coin of 6 in 10", _coin),
+        "try-even": ("a try: even coin", _even),
         "try-neighbours": ("a try: task neighbours", _neighbours),
     }
 )

@@ -16,7 +16,13 @@ from evaluation.trust.sums import Rows, Sums
 from evaluation.trust.world import CANDIDATES, Floats, Ints, World
 from memory.rules.expectation import ExpectationConstants
 from memory.rules.ledger import LedgerConstants, LedgerResult, Stage, allows_entry, allows_release, stage, step
-from memory.rules.probation import ProbationConstants, admits_trial, probation_evidence, withheld_by_coin
+from memory.rules.probation import (
+    ProbationConstants,
+    admits_trial,
+    probation_evidence,
+    withheld_by_coin,
+    withheld_share,
+)
 from memory.rules.signals import SOURCES
 
 
@@ -57,10 +63,14 @@ class Trial:
         if self.on_trial[lesson] and withheld_by_coin(
             lesson=self._world.lesson_ids[lesson],
             interaction=self._world.interaction_ids[at],
-            constants=self._probation,
+            share=self._withheld_share(lesson),
         ):
             return BY_COIN
         return SERVED
+
+    def _withheld_share(self, lesson: int) -> float:
+        """Of a lesson on trial, by its ledger as the last evaluation left it."""
+        return withheld_share(self.s[lesson], self._probation)
 
     def credit(self, verdict: Verdict) -> Sequence[Move]:
         weight = self._weights[verdict.source]

@@ -20,13 +20,17 @@ class ProbationConstants:
     share: float = 0.05  # admitted at first, 1 in 20: little harm if bad, an exit if not; 0 is off
     ceiling: float = 0.5  # admitted at most: the other half stays a control group
     evidence_cap: float = 3.0  # most that losses on probation count, so that 1 in 400 is always admitted
-    coin: float = 0.5  # share of a lesson on trial that is withheld: an even coin tells most per interaction
+    even_odds: float = 20.0  # of the record of a lesson on trial, at which an even coin decides
+    sharpness: float = 2.0  # how fast the coin turns beyond: 1 follows the probability of harm, more the likelier side
+    most_withheld: float = 0.95  # share of a lesson on trial that is withheld at most: the rest is what can clear it
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= self.ceiling <= 1 or not 0 < self.coin < 1:
-            raise ValueError("Shares must satisfy 0 <= share <= ceiling <= 1 and 0 < coin < 1.")
+        if not 0 <= self.share <= self.ceiling <= 1 or not 0 < self.most_withheld < 1:
+            raise ValueError("Shares must satisfy 0 <= share <= ceiling <= 1 and 0 < most_withheld < 1.")
         if self.after_hours < 0 or self.evidence_cap < 0:
             raise ValueError("The pause and the cap of the evidence cannot be negative.")
+        if self.even_odds <= 0 or self.sharpness <= 0:
+            raise ValueError("The odds of an even coin and its sharpness must be positive.")
 
 
 DEFAULTS: Final = ProbationConstants()
@@ -65,9 +69,31 @@ def admits_reference(
     return hours_since_loss >= after_hours and task_fraction(lesson, task_digest) < share
 
 
-def withheld_by_coin(*, lesson: UUID, interaction: UUID, constants: ProbationConstants = DEFAULTS) -> bool:
-    """Whether a lesson on trial is left out of this interaction."""
-    return interaction_fraction(lesson, interaction) < constants.coin
+def counted_evidence(s: float, *, released_s: float | None = None, trial_odds: float) -> float:
+    """What of the ledger's S the coin goes by, in nats.
+
+    All of it; but once a reviewer has released the lesson to trial at `released_s`, what had spoken against it by then
+    counts as no more than `trial_odds`, the least that puts a lesson on trial, and what came since counts in full.
+    """
+    return s if released_s is None else min(s, math.log(trial_odds) + max(0.0, s - released_s))
+
+
+def withheld_share(s: float, constants: ProbationConstants = DEFAULTS) -> float:
+    """How likely a lesson on trial is left out of an interaction, in (0, most_withheld].
+
+    The odds of leaving it out are (odds of its record / even_odds) ** sharpness, `s` being the log of the former
+    (`counted_evidence`): at 10 to 1 it is left out one time in five, at 20 to 1 of half, at 50 to 1 six times in seven.
+    To act on a belief the more often the likelier it is, and never always, keeps both sides of the comparison alive and
+    spends little on the likelier loser (Thompson, On the Likelihood that One Unknown Probability Exceeds Another,
+    Biometrika 25, 1933; with the exponent of Luce, Individual Choice Behavior, 1959).
+    """
+    withheld = 1 / (1 + math.exp(-constants.sharpness * (s - math.log(constants.even_odds))))
+    return min(constants.most_withheld, withheld)
+
+
+def withheld_by_coin(*, lesson: UUID, interaction: UUID, share: float) -> bool:
+    """Whether a lesson on trial, of which `share` is withheld (`withheld_share`), is left out of this interaction."""
+    return interaction_fraction(lesson, interaction) < share
 
 
 def probation_evidence(steps: Iterable[float], constants: ProbationConstants = DEFAULTS) -> float:

@@ -28,7 +28,8 @@ _STATEMENT = """
         1 - (e.embedding <=> %(vector)s::halfvec),
         ARRAY(SELECT q.i FROM unnest(%(queries)s::tsquery[]) WITH ORDINALITY AS q(term, i) WHERE l.search @@ q.term),
         coalesce(t.n, 0), coalesce(t.reward, 0),
-        CASE WHEN l.state = 'quarantined' THEN s.last_loss_at END, s.quarantined_at, coalesce(s.on_trial, false), s.d
+        CASE WHEN l.state = 'quarantined' THEN s.last_loss_at END, s.quarantined_at, coalesce(s.on_trial, false),
+        s.s, s.released_s, s.d
     FROM lesson l
         LEFT JOIN lesson_embedding e ON e.lesson_id = l.id AND e.space_id = %(space)s
         LEFT JOIN LATERAL (
@@ -78,7 +79,9 @@ def _candidate(row: tuple[Any, ...], shared: int, coverage: float, lexical_score
         last_loss_at=row[9],
         quarantined_at=row[10],
         on_trial=row[11],
-        d=row[12],
+        s=row[12],
+        released_s=row[13],
+        d=row[14],
     )
 
 

@@ -78,6 +78,8 @@ class Candidate:
     last_loss_at: datetime | None  # of a quarantined lesson
     quarantined_at: datetime | None
     on_trial: bool  # a coin decides whether it is served
+    s: float | None  # the ledger's S at its last evaluation, in nats
+    released_s: float | None  # the same when a reviewer released it to trial
     d: float | None  # evidence of its probation rows, in nats
 
 

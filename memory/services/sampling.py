@@ -11,8 +11,10 @@ from memory.rules.probation import (
     ProbationConstants,
     admits_reference,
     admits_trial,
+    counted_evidence,
     probation_probability,
     withheld_by_coin,
+    withheld_share,
 )
 from memory.search import Candidate
 from memory.services.task_digest import task_digest
@@ -66,11 +68,15 @@ class ReferenceSampling:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSampling:
-    """An even coin for a lesson on trial; for a quarantined one a sample that wins widen and losses narrow."""
+    """A lesson on trial is left out as often as it probably does harm; of a quarantined one there is a sample.
+
+    Wins widen the sample, and losses narrow it.
+    """
 
     interaction: UUID
     now: datetime
     constants: ProbationConstants
+    trial_odds: float  # from which a lesson is on trial
 
     def admits(self, candidate: Candidate) -> bool:
         return admits_trial(
@@ -83,7 +89,7 @@ class TrialSampling:
 
     def withholds(self, candidate: Candidate) -> bool:
         return candidate.on_trial and withheld_by_coin(
-            lesson=candidate.lesson_id, interaction=self.interaction, constants=self.constants
+            lesson=candidate.lesson_id, interaction=self.interaction, share=self._withheld(candidate)
         )
 
     def probability(self, candidate: Candidate, exposure: Exposure) -> float:
@@ -93,7 +99,13 @@ class TrialSampling:
             return share if exposure == Exposure.PROBATION else 1 - share
         if not candidate.on_trial:
             return 1.0
-        return self.constants.coin if exposure == Exposure.WITHHELD_TRIAL else 1 - self.constants.coin
+        withheld = self._withheld(candidate)
+        return withheld if exposure == Exposure.WITHHELD_TRIAL else 1 - withheld
+
+    def _withheld(self, candidate: Candidate) -> float:
+        """The share of a lesson on trial that is left out, by its ledger as the last evaluation left it."""
+        counted = counted_evidence(candidate.s or 0.0, released_s=candidate.released_s, trial_odds=self.trial_odds)
+        return withheld_share(counted, self.constants)
 
 
 def sampling(interaction: UUID, task: str, now: datetime) -> Sampling:
@@ -102,4 +114,4 @@ def sampling(interaction: UUID, task: str, now: datetime) -> Sampling:
     constants = ProbationConstants(after_hours=settings.probation_after_hours, share=settings.probation_share)
     if settings.trust_policy == "reference":
         return ReferenceSampling(digest=task_digest(task), now=now, constants=constants)
-    return TrialSampling(interaction=interaction, now=now, constants=constants)
+    return TrialSampling(interaction=interaction, now=now, constants=constants, trial_odds=settings.trial_odds)

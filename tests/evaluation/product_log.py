@@ -9,7 +9,7 @@ from evaluation.trust.world import World
 from memory.rules import expectation
 from memory.rules.expectation import Tally
 from memory.rules.ledger import LedgerResult, LedgerRow, Stage, allows_entry, allows_release, replay, stage, step
-from memory.rules.probation import admits_trial, probation_evidence, withheld_by_coin
+from memory.rules.probation import admits_trial, probation_evidence, withheld_by_coin, withheld_share
 from memory.rules.signals import SOURCES
 
 
@@ -68,7 +68,8 @@ class TrialLog:
             probation = self.constants.probation
             admitted = admits_trial(**ids, hours_since_entry=hours, d=self.d[lesson], constants=probation)
             return "probation" if admitted else "withheld_quarantine"
-        coin = self.on_trial[lesson] and withheld_by_coin(**ids, constants=self.constants.probation)
+        share = withheld_share(self.s[lesson], self.constants.probation)
+        coin = self.on_trial[lesson] and withheld_by_coin(**ids, share=share)
         return "withheld_trial" if coin else "served"
 
     def credit(self, verdict: Verdict) -> dict[int, float]:

@@ -19,9 +19,10 @@ from evaluation.replay.result import ReplayResult, Scope
 from evaluation.replay.spans import Spans
 from evaluation.report import from_json, markdown
 from memory.errors import Invalid
-from memory.models import Account, Lesson, LessonUsage
+from memory.models import Account, Lesson, LessonStanding, LessonUsage
 from memory.models.vocabulary import Exposure, Verdict
 from memory.rules.ledger import LedgerConstants
+from memory.rules.probation import interaction_fraction, withheld_share
 from memory.services.adjudication import decide
 from memory.services.caller import Caller
 from memory.services.credit import credit
@@ -91,8 +92,10 @@ class TestReplay:
         fractions = [
             int.from_bytes(hashlib.sha256(lesson.pk.bytes + work.bytes).digest()[:8], "big") / 2**64 for work in works
         ]
+        share = withheld_share(LessonStanding.objects.get(pk=lesson.pk).s)
+        assert 0.3 < share < 0.9
         withheld = again().courses[lesson.pk].withheld
-        assert withheld.unjudged == withheld.n == sum(fraction < 0.5 for fraction in fractions)
+        assert withheld.unjudged == withheld.n == sum(fraction < share for fraction in fractions)
 
     def test_the_other_policy_judges_the_same_log(self, account, caller) -> None:
         """Six losses alone in their cohorts quarantine by the reference's rule: 0.1370 ** 6 is far below 0.01."""
@@ -228,6 +231,14 @@ class TestSpans:
         assert spans.withholds(self.LESSON, self.WORK, later)
         assert not spans.withholds(self.LESSON, self.WORK, later + timedelta(seconds=1))
         assert spans.lessons() == [self.LESSON]
+
+    def test_the_share_that_a_trial_withholds_is_the_one_noted_last_before_the_work(self) -> None:
+        spans, fraction = Spans(), interaction_fraction(self.LESSON, self.WORK)
+        moments = [self.NOON + timedelta(seconds=n) for n in range(4)]
+        for at, share in zip(moments, (fraction + 0.01, fraction - 0.01, fraction + 0.02), strict=False):
+            spans.note(self.LESSON, at, "trial", share)
+        assert [spans.withholds(self.LESSON, self.WORK, at) for at in moments] == [False, True, False, True]
+        assert spans.stage(self.LESSON, moments[-1]) == "trial"
 
     def test_a_lesson_that_a_person_took_out_holds_nothing_back(self) -> None:
         spans = Spans()

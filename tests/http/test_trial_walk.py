@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.test import override_settings
 
-from memory.models import LessonUsage
+from memory.models import LessonStanding, LessonUsage
+from memory.rules.probation import interaction_fraction, withheld_share
 from memory.services.credit import sweep
+from memory.services.lesson_verdicts import release_to_trial
 from tests.conftest import Agent
 from tests.http.test_quarantine_walk import TASK, TEXT, report, start
 
@@ -35,17 +37,37 @@ def test_a_lesson_on_trial_is_handed_out_by_a_coin_and_every_toss_is_logged(agen
     bad = lose_until(
         agent, lesson, lambda found: found.lessonstanding.on_trial if hasattr(found, "lessonstanding") else False
     )
+    standing = LessonStanding.objects.get(pk=bad.pk)
+    withheld = withheld_share(standing.s)
+    assert 0.2 <= withheld < 0.6  # it has just reached ten to one
     before = LessonUsage.objects.filter(exposure="withheld_trial").count()
     answers = [start(agent, TASK.format(n)) for n in range(100, 140)]
     shown = [a for a in answers if a["lessons"]]
-    assert 8 <= len(shown) <= 32
+    assert 1 <= len(shown) <= 39
     assert {found["standing"] for a in shown for found in a["lessons"]} == {"trial"}
     assert LessonUsage.objects.filter(exposure="withheld_trial").count() - before == 40 - len(shown)
-    assert set(LessonUsage.objects.filter(interaction__in=[a["id"] for a in answers]).values_list("probability")) == {
-        (0.5,)
-    }
+    for usage in LessonUsage.objects.filter(interaction__in=[a["id"] for a in answers]):
+        left_out = interaction_fraction(bad.pk, usage.interaction_id) < withheld
+        assert usage.exposure == ("withheld_trial" if left_out else "served")
+        assert usage.probability == pytest.approx(withheld if left_out else 1 - withheld)
     assert all(TEXT not in a["context"] for a in answers if not a["lessons"])
     assert bad.state == "active"
+
+
+def test_a_lesson_released_to_trial_is_tossed_for_as_one_that_has_just_come_on_trial(
+    agent: Agent, lesson: Callable
+) -> None:
+    bad = lose_until(agent, lesson, lambda found: found.state == "quarantined")
+    release_to_trial(bad.pk, reviewer=1, reason="it was the weather")
+    answers = [start(agent, TASK.format(n)) for n in range(100, 110)]
+    usages = LessonUsage.objects.filter(interaction__in=[a["id"] for a in answers])
+    chances = [u.probability if u.exposure == "withheld_trial" else 1 - u.probability for u in usages]
+    assert chances == pytest.approx([0.2] * 10), "ten to one, whatever the record was"
+    report(agent, next(a["id"] for a in answers if a["lessons"]), "failed")
+    started = start(agent, TASK.format(110))
+    usage = LessonUsage.objects.get(interaction=started["id"])
+    after = usage.probability if usage.exposure == "withheld_trial" else 1 - usage.probability
+    assert after > 0.21, "what comes on top counts"
 
 
 def test_the_same_interaction_id_would_get_the_same_toss(agent: Agent, lesson: Callable) -> None:

@@ -35,7 +35,7 @@ from memory.rules.ledger import (
     stage,
     step,
 )
-from memory.rules.probation import withheld_by_coin
+from memory.rules.probation import withheld_by_coin, withheld_share
 
 LN10, LN50, LN200 = math.log(10), math.log(50), math.log(200)
 CALLER, MACHINE = Decimal("1.0"), Decimal("0.7")
@@ -714,17 +714,35 @@ def test_lessons_that_always_travel_together_cannot_be_told_apart_without_a_coin
     assert harmful.s >= LN10
 
 
-def test_lessons_that_always_travel_together_are_told_apart_by_the_coin():
-    store = Store()
+def told_apart(stream: int, most: int = 160) -> tuple[bool, bool, bool]:
+    """Two lessons that always travel together, of which one does all the harm.
+
+    Whether the harmful one is quarantined, whether the innocent one ever is, and whether its trial ends.
+    """
+    store, ids = Store(), {"harmful": UUID(int=1), "innocent": UUID(int=2)}
     together(store, 4)
-    ids = {"harmful": UUID(int=1), "innocent": UUID(int=2)}
-    assert all(after_a_loss(store.account(lesson)).stage is Stage.TRIAL for lesson in ids)
-    for number in range(1, 61):
-        interaction = UUID(bytes=hashlib.sha256(str(number).encode()).digest()[:16])
-        withheld = [lesson for lesson in ids if withheld_by_coin(lesson=ids[lesson], interaction=interaction)]
+    quarantined: set[str] = set()
+    freed = False
+    for number in range(most):
+        interaction = UUID(bytes=hashlib.sha256(f"{stream} {number}".encode()).digest()[:16])
+        withheld = [lesson for lesson in ids if lesson in quarantined or left_out(store, lesson, ids, interaction)]
         cohort = [lesson for lesson in ids if lesson not in withheld]
         loss = int("harmful" in cohort)
         store.credit(source="caller", task=f"{number:064x}", cohort=cohort, withheld=withheld, loss=loss)
-    harmful, innocent = store.account("harmful"), store.account("innocent")
-    assert after_a_loss(harmful).stage is Stage.QUARANTINED
-    assert after_a_loss(innocent).stage is Stage.ACTIVE
+        stages = {lesson: after_a_loss(store.account(lesson)).stage for lesson in cohort if loss}
+        quarantined |= {lesson for lesson, found in stages.items() if found is Stage.QUARANTINED}
+        freed = freed or store.account("innocent").s < LN10
+        if "harmful" in quarantined and freed:
+            break
+    return "harmful" in quarantined, "innocent" in quarantined, freed
+
+
+def left_out(store: Store, lesson: str, ids: Mapping[str, UUID], interaction: UUID) -> bool:
+    s = store.account(lesson).s
+    return s >= LN10 and withheld_by_coin(lesson=ids[lesson], interaction=interaction, share=withheld_share(s))
+
+
+def test_lessons_that_always_travel_together_are_told_apart_by_the_coin():
+    found = [told_apart(stream) for stream in range(20)]
+    assert all(harmful and not innocent for harmful, innocent, _ in found)
+    assert sum(freed for *_, freed in found) >= 18

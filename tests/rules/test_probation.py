@@ -1,4 +1,4 @@
-"""Coins are hashes: even, repeatable, and checkable afterwards."""
+"""Coins are hashes: fair, repeatable, and checkable afterwards."""
 
 import hashlib
 import math
@@ -13,11 +13,13 @@ from memory.rules.probation import (
     ProbationConstants,
     admits_reference,
     admits_trial,
+    counted_evidence,
     interaction_fraction,
     probation_evidence,
     probation_probability,
     task_fraction,
     withheld_by_coin,
+    withheld_share,
 )
 
 LESSON = UUID("018f2f6e-7a10-7c3e-9b1d-5f1f6d0e9a01")
@@ -124,24 +126,66 @@ def test_a_share_of_nothing_admits_nothing_and_a_share_of_all_admits_all():
         )
 
 
-def test_the_trial_coin_is_even():
-    withheld = sum(withheld_by_coin(lesson=LESSON, interaction=interaction) for interaction in INTERACTIONS)
-    assert 0.46 <= withheld / len(INTERACTIONS) <= 0.54
+def withheld_of_many(lesson, share):
+    return [withheld_by_coin(lesson=lesson, interaction=interaction, share=share) for interaction in INTERACTIONS]
+
+
+@pytest.mark.parametrize("share", [0.05, 1 / 3, 0.5, 0.95])
+def test_the_coin_withholds_the_share_that_it_is_given(share):
+    assert sum(withheld_of_many(LESSON, share)) / len(INTERACTIONS) == pytest.approx(share, abs=0.04)
 
 
 def test_two_lessons_of_one_interaction_have_independent_coins():
-    both = sum(
-        withheld_by_coin(lesson=LESSON, interaction=interaction)
-        and withheld_by_coin(lesson=OTHER, interaction=interaction)
-        for interaction in INTERACTIONS
-    )
-    assert 0.22 <= both / len(INTERACTIONS) <= 0.28
+    both = [a and b for a, b in zip(withheld_of_many(LESSON, 0.5), withheld_of_many(OTHER, 0.5), strict=True)]
+    assert sum(both) / len(INTERACTIONS) == pytest.approx(0.25, abs=0.03)
 
 
-def test_the_coin_falls_below_one_half():
+def test_the_coin_falls_below_the_share():
     for interaction in INTERACTIONS[:100]:
-        expected = interaction_fraction(LESSON, interaction) < 0.5
-        assert withheld_by_coin(lesson=LESSON, interaction=interaction) is expected
+        expected = interaction_fraction(LESSON, interaction) < 0.7
+        assert withheld_by_coin(lesson=LESSON, interaction=interaction, share=0.7) is expected
+
+
+@given(uuids, uuids, st.floats(0, 1), st.floats(0, 1))
+def test_what_a_small_share_withholds_a_larger_one_withholds_too(lesson, interaction, one, other):
+    low, high = sorted((one, other))
+    left_out = [withheld_by_coin(lesson=lesson, interaction=interaction, share=share) for share in (low, high, low)]
+    assert left_out[1] >= left_out[0] == left_out[2], "the same toss, whatever was asked in between"
+
+
+@pytest.mark.parametrize(
+    ("odds", "share"), [(1, 1 / 401), (10, 1 / 5), (20, 1 / 2), (50, 25 / 29), (200, 0.95), (1e6, 0.95)]
+)
+def test_a_lesson_on_trial_is_withheld_the_more_the_worse_its_record(odds, share):
+    assert withheld_share(math.log(odds)) == pytest.approx(share)
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_the_share_withheld_grows_with_the_evidence_and_never_reaches_all(one, other):
+    low, high = sorted((one, other))
+    assert 0 < withheld_share(low) <= withheld_share(high) <= 0.95
+
+
+def test_a_coin_of_sharpness_one_follows_the_probability_of_harm():
+    fair = ProbationConstants(even_odds=19.0, sharpness=1.0)  # one lesson in twenty does harm
+    assert withheld_share(math.log(10), fair) == pytest.approx(0.05 * 10 / (0.05 * 10 + 0.95))
+
+
+def test_without_a_release_all_the_evidence_counts():
+    assert counted_evidence(4.5, trial_odds=10) == 4.5
+
+
+@pytest.mark.parametrize(
+    ("s", "counted"), [(6.0, math.log(10)), (7.0, math.log(10) + 1), (3.0, math.log(10)), (1.5, 1.5), (0.0, 0.0)]
+)
+def test_after_a_release_to_trial_a_lesson_stands_as_one_that_has_just_come_on_trial(s, counted):
+    assert counted_evidence(s, released_s=6.0, trial_odds=10) == pytest.approx(counted)
+
+
+@given(st.floats(0, 50), st.floats(0, 50), st.floats(0, 50))
+def test_a_release_never_makes_more_count_and_more_evidence_never_less(s, more, released_s):
+    low, high = (counted_evidence(each, released_s=released_s, trial_odds=10) for each in sorted((s, more)))
+    assert low <= high <= max(s, more)
 
 
 def test_a_hash_at_the_threshold_is_on_the_other_side():
@@ -154,7 +198,7 @@ def test_a_hash_at_the_threshold_is_on_the_other_side():
         share=task_fraction(LESSON, task),
     )
     fraction = interaction_fraction(LESSON, interaction)
-    assert not withheld_by_coin(lesson=LESSON, interaction=interaction, constants=ProbationConstants(coin=fraction))
+    assert not withheld_by_coin(lesson=LESSON, interaction=interaction, share=fraction)
     exact = ProbationConstants(share=fraction, ceiling=fraction)
     assert probation_probability(0.0, exact) == fraction
     assert not admits_trial(lesson=LESSON, interaction=interaction, hours_since_entry=30.0, d=0.0, constants=exact)
@@ -247,12 +291,14 @@ def test_probation_begins_a_day_after_entry():
         {"share": -0.01},
         {"share": 0.6},
         {"ceiling": 1.5},
-        {"coin": 0.0},
-        {"coin": 1.0},
+        {"most_withheld": 0.0},
+        {"most_withheld": 1.0},
+        {"even_odds": 0.0},
+        {"sharpness": 0.0},
         {"after_hours": -1.0},
         {"evidence_cap": -1.0},
     ],
 )
 def test_constants_that_make_no_sense_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"must satisfy|cannot be negative"):
+    with pytest.raises(ValueError, match=r"must satisfy|cannot be negative|must be positive"):
         ProbationConstants(**wrong)

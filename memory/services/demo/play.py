@@ -14,7 +14,7 @@ from memory.errors import EmbeddingUnavailable
 from memory.models import Interaction, Lesson, LessonEmbedding, LessonStanding, LessonUsage, Outcome
 from memory.models.base import new_id, present, told_at
 from memory.models.vocabulary import COHORT, LessonState, Origin
-from memory.rules.probation import ProbationConstants, admits_trial, withheld_by_coin
+from memory.rules.probation import ProbationConstants, admits_trial, counted_evidence, withheld_by_coin, withheld_share
 from memory.rules.text import clean
 from memory.search import embed_query
 from memory.services import interaction, outcome
@@ -139,9 +139,9 @@ def _is_held_back(standing: LessonStanding, interaction: UUID) -> bool:
     settings = conf.current()
     constants = ProbationConstants(after_hours=settings.probation_after_hours, share=settings.probation_share)
     if standing.quarantined_at is None:
-        return standing.on_trial and withheld_by_coin(
-            lesson=standing.lesson_id, interaction=interaction, constants=constants
-        )
+        counted = counted_evidence(standing.s or 0.0, released_s=standing.released_s, trial_odds=settings.trial_odds)
+        share = withheld_share(counted, constants)
+        return standing.on_trial and withheld_by_coin(lesson=standing.lesson_id, interaction=interaction, share=share)
     return not admits_trial(
         lesson=standing.lesson_id,
         interaction=interaction,
