@@ -33,7 +33,7 @@ VERDICTS: Final[dict[Verdict, VerdictWords]] = {
     ),
     Verdict.RELEASE_TO_TRIAL: VerdictWords(
         label="Release to trial",
-        consequence="Served again with its record kept; a coin withholds it half the time until the odds fall.",
+        consequence="Served again with its record kept; a coin withholds it one time in five, and more if it loses on.",
         done="Released to trial.",
     ),
     Verdict.RELEASE: VerdictWords(

@@ -1,5 +1,6 @@
 """Whether quarantine can be trusted: what was expected against what came, the coin, and what became of quarantines."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,7 +9,6 @@ from uuid import UUID
 
 from memory.models.sql import fetch
 from memory.models.vocabulary import Exposure
-from memory.rules.description import upper_tail
 from memory.rules.health import DEFAULTS, Interval, wilson
 from memory.services.ids import first_id
 from memory.services.scoping import lesson_account
@@ -17,6 +17,7 @@ from review.context import QUEUES
 
 BINS: Final = 10
 ENOUGH: Final = 30
+LEAST_VARIANCE: Final = ENOUGH / 4  # of falls of a coin: that many of an even one, more of an uneven one
 #: An imbalance as improbable as this is looked at, and below the second is a fault: the usual bands of a check for a
 #: sample ratio mismatch (Fabijan et al., Diagnosing Sample Ratio Mismatch in Online Controlled Experiments, KDD 2019).
 UNLIKELY, FAULT = 0.01, 0.001
@@ -49,23 +50,25 @@ class Counted:
 
 @dataclass(frozen=True, kw_only=True)
 class Coin:
-    """How an even coin fell for lessons on trial."""
+    """How the coin fell for lessons on trial, each time with the chance that the log notes beside it."""
 
     served: int
     withheld: int
-
-    @property
-    def n(self) -> int:
-        return self.served + self.withheld
+    expected: float  # of them to be withheld: the sum of the chances
+    variance: float  # of that number: the sum of chance * (1 - chance)
 
     @property
     def p(self) -> float:
-        """Probability of a split at least this uneven if the coin is even (exact binomial, two-sided)."""
-        return min(1.0, 2 * upper_tail(max(self.served, self.withheld), self.n, 0.5)) if self.n else 1.0
+        """Probability of a number at least as far from the expected one, if the chances are as noted (two-sided).
+
+        The normal approximation to a sum of unequal coins, with the correction for continuity.
+        """
+        off = abs(self.withheld - self.expected) - 0.5
+        return math.erfc(off / math.sqrt(2 * self.variance)) if off > 0 and self.variance > 0 else 1.0
 
     @property
     def standing(self) -> str:
-        if self.n < ENOUGH:
+        if self.variance < LEAST_VARIANCE:
             return "few"
         return "far" if self.p < FAULT else "watch" if self.p < UNLIKELY else "fine"
 
@@ -139,7 +142,9 @@ def exposures(account_id: UUID | None, since: datetime) -> Exposures:
         f"""
         SELECT u.exposure, u.probability < 1, CASE WHEN u.reward <> 0 AND u.weight > 0 AND u.expected_loss IS NOT NULL
                 THEN least({BINS - 1}, floor(u.expected_loss * {BINS}))::int END AS bin,
-            count(*), count(*) FILTER (WHERE u.reward < 0), coalesce(sum(u.expected_loss), 0)::float8
+            count(*), count(*) FILTER (WHERE u.reward < 0), coalesce(sum(u.expected_loss), 0)::float8,
+            sum(CASE u.exposure WHEN 'withheld_trial' THEN u.probability ELSE 1 - u.probability END)::float8,
+            sum(u.probability * (1 - u.probability))::float8
         FROM interaction i JOIN lesson_usage u ON u.interaction_id = i.id
         WHERE i.id >= %(first)s AND i.created_at >= %(since)s
             AND (%(account)s::uuid IS NULL OR i.account_id = %(account)s)
@@ -147,13 +152,15 @@ def exposures(account_id: UUID | None, since: datetime) -> Exposures:
         """,
         {"first": first_id(since), "since": since, "account": account_id},
     )
-    chance = [row for row in rows if row[1]]
+    tossed = [row for row in rows if row[1] and row[0] in (Exposure.SERVED, Exposure.WITHHELD_TRIAL)]
     return Exposures(
         served=_bins([row for row in rows if row[0] not in WITHHELD]),
         withheld=_bins([row for row in rows if row[0] in WITHHELD]),
         coin=Coin(
-            served=sum(row[3] for row in chance if row[0] == Exposure.SERVED),
-            withheld=sum(row[3] for row in chance if row[0] == Exposure.WITHHELD_TRIAL),
+            served=sum(row[3] for row in tossed if row[0] == Exposure.SERVED),
+            withheld=sum(row[3] for row in tossed if row[0] == Exposure.WITHHELD_TRIAL),
+            expected=math.fsum(row[6] for row in tossed),
+            variance=math.fsum(row[7] for row in tossed),
         ),
         probation=_counted([row for row in rows if row[0] == Exposure.PROBATION]),
         kept_out=_counted([row for row in rows if row[0] == Exposure.WITHHELD_QUARANTINE]),
@@ -238,7 +245,9 @@ def trust(found: Sequence[Fate], seen: Exposures) -> Trust:
             f"the same kind of work without them {seen.kept_out.losses} of {seen.kept_out.n}."
         )
     if seen.coin.standing in ("watch", "far"):
-        sentences.append("The coin of the trials falls unevenly, so figures that rest on it cannot be trusted.")
+        sentences.append(
+            "The coin of the trials does not fall as it should, so figures that rest on it cannot be trusted."
+        )
     standing, headline = _headline(opened, looked, seen.coin.standing)
     return Trust(standing=standing, headline=headline, sentences=tuple(sentences))
 
@@ -247,7 +256,7 @@ def _headline(opened: int, looked: Counted, coin: str) -> tuple[str, str]:
     watch, attention = DEFAULTS.overturned
     interval = looked.interval
     if coin == "far":
-        return "attention", "Not as it stands: the coin is not even."
+        return "attention", "Not as it stands: the coin is not fair."
     if not opened:
         return "few", "Nothing was quarantined in this window."
     if interval.low >= attention:

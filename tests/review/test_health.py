@@ -1,6 +1,7 @@
 """The page of health: whether quarantine can be trusted, each figure against rows whose every figure is known."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -145,6 +146,11 @@ class TestCalibration:
         assert reverse("review:outcomes") in body(page)
 
 
+def even(served: int, withheld: int) -> Coin:
+    falls = served + withheld
+    return Coin(served=served, withheld=withheld, expected=falls / 2, variance=falls / 4)
+
+
 class TestTheCoin:
     @pytest.mark.parametrize(
         ("served", "withheld", "standing"),
@@ -160,19 +166,35 @@ class TestTheCoin:
         ],
     )
     def test_is_judged_by_how_improbable_its_falls_are(self, served: int, withheld: int, standing: str) -> None:
-        assert Coin(served=served, withheld=withheld).standing == standing
+        assert even(served, withheld).standing == standing
 
-    def test_has_the_exact_two_sided_probability(self) -> None:
-        assert Coin(served=10, withheld=0).p == pytest.approx(2 / 1024)
-        assert Coin(served=5, withheld=5).p == 1.0
-        assert Coin(served=0, withheld=0).p == 1.0
+    def test_has_nearly_the_exact_two_sided_probability(self) -> None:
+        exact = 2 * sum(math.comb(100, k) for k in range(37)) / 2**100
+        assert even(64, 36).p == pytest.approx(exact, rel=0.05)
+        assert even(5, 5).p == 1.0
+        assert even(0, 0).p == 1.0
+
+    def test_is_held_to_the_chances_that_were_noted_and_not_to_one_half(self) -> None:
+        ninth = {"expected": 90.0, "variance": 9.0}
+        assert Coin(served=10, withheld=90, **ninth).standing == "fine"
+        assert Coin(served=50, withheld=50, **ninth).standing == "far"
 
     def test_counts_falls_and_no_certainty(self, expose: Expose) -> None:
         expose("served", None, 0.2, 3, chance=0.5)
         expose("served", None, 0.2, 2)
-        expose("withheld_trial", None, 0.2, 4, chance=0.5)
+        expose("withheld_trial", None, 0.2, 4, chance=0.9)
         expose("withheld_quarantine", None, 0.2, 5, chance=0.95)
-        assert seen().coin == Coin(served=3, withheld=4)
+        coin = seen().coin
+        assert (coin.served, coin.withheld) == (3, 4)
+        assert coin.expected == pytest.approx(3 * 0.5 + 4 * 0.9)
+        assert coin.variance == pytest.approx(3 * 0.25 + 4 * 0.09)
+
+    def test_is_shown_with_what_was_to_be_expected(self, page: Client, expose: Expose) -> None:
+        expose("served", None, 0.2, 10, chance=0.2)
+        expose("withheld_trial", None, 0.2, 40, chance=0.8)
+        assert "10 served, 40 left out, of lessons on trial; by the chances that were noted, 40.0 were" in plain(
+            body(page)
+        )
 
 
 class TestFates:
@@ -227,9 +249,7 @@ class TestFates:
 
 def trust(upheld: int = 0, overturned: int = 0, coin: Coin | None = None, opened: int | None = None) -> reads.Trust:
     fates = [Fate(rule="trial", n=opened or upheld + overturned, ends={"upheld": upheld, "overturned": overturned})]
-    exposures = Exposures(
-        served=(), withheld=(), coin=coin or Coin(served=0, withheld=0), probation=Counted(), kept_out=Counted()
-    )
+    exposures = Exposures(served=(), withheld=(), coin=coin or even(0, 0), probation=Counted(), kept_out=Counted())
     return reads.trust(fates if upheld + overturned or opened else [], exposures)
 
 
@@ -242,7 +262,7 @@ class TestTrust:
         assert trust(upheld, overturned).standing == standing
 
     def test_is_lost_with_the_coin(self) -> None:
-        found = trust(28, 1, Coin(served=90, withheld=10))
+        found = trust(28, 1, even(90, 10))
         assert found.standing == "attention"
         assert "coin" in found.sentences[-1]
 
