@@ -56,8 +56,8 @@ class Story(Talk):
     def __init__(self, environment: dict[str, str]) -> None:
         super().__init__(environment, "tests.system.scenario")
 
-    def play(self, *part: object) -> Any:
-        return json.loads(self.ask(" ".join(map(str, part))))
+    def play(self, *part: object, patience: float = PATIENCE) -> Any:
+        return json.loads(self.ask(" ".join(map(str, part)), patience))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.system.figures import tell
 from tests.system.stores import manage, new_store
 
 TEXTS = [
@@ -60,7 +61,12 @@ def test_what_was_erased_after_a_backup_stays_erased(filled: Path, backup: Path)
         done = told(other, "restore", str(backup), "--ledger", str(filled / "erasures.ndjson"), "--json")
         assert done["erased_again"] == 1
         after = told(other, "shell", "-v0", "-c", CONTENTS)
-        assert after["lessons"] == {pk: lesson for pk, lesson in before["lessons"].items() if pk != gone}
+        kept = {pk: lesson for pk, lesson in before["lessons"].items() if pk != gone}
+        tell(
+            "backup", erased=done["erased_again"], lost=len(kept.keys() - after["lessons"].keys()),
+            wrong=len(after["lessons"].keys() - kept.keys()) + sum(after["lessons"].get(pk) != kept[pk] for pk in kept),
+        )  # fmt: skip
+        assert after["lessons"] == kept
         assert (before["vectors"], after["vectors"]) == (3, 2)
         assert (other / "secret-key").read_bytes() == (filled / "secret-key").read_bytes()
         assert gone in (other / "erasures.ndjson").read_text()

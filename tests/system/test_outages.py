@@ -31,6 +31,7 @@ CLIENTS = 32
 WORK = 8  # interactions on each side of what happens to the broker
 BOUND_SECONDS = 10.0  # for one request on a loaded machine; a Redis that hangs costs it two seconds
 DOUBLED = 0.1  # of the requests of many clients
+PATIENCE = 120 + OUTCOMES / 5  # seconds for what is done for all of these outcomes
 
 
 @pytest.fixture(scope="module")
@@ -169,17 +170,17 @@ def test_many_clients_with_repetitions_and_corrections_end_in_the_same_credit_as
     whole: Product,
 ) -> None:
     before = whole.story.play("outcomes")["ids"]
-    told = whole.story.play("crowd", OUTCOMES)
+    told = whole.story.play("crowd", OUTCOMES, patience=PATIENCE)
     planned, started = chains(OUTCOMES), time.monotonic()
     with whole.http() as http, ThreadPoolExecutor(CLIENTS) as pool:
         crowd = Crowd(http, told)
         played = [pool.submit(crowd.play, planned[i::CLIENTS], i) for i in range(CLIENTS)]
         clients = [client for each in played for client in each.result()]
-    wait_until(lambda: whole.story.play("outcomes")["uncredited"] == 0, 120 + OUTCOMES / 20, every=0.5)
+    wait_until(lambda: whole.story.play("outcomes")["uncredited"] == 0, PATIENCE, every=0.5)
     seconds = time.monotonic() - started
     stored = set(whole.story.play("outcomes")["ids"]) - set(before)
-    found = whole.story.play("check")
-    differing = whole.story.play("sequential", OUTCOMES)["differing"]
+    found = whole.story.play("check", patience=PATIENCE)
+    differing = whole.story.play("sequential", OUTCOMES, patience=PATIENCE)["differing"]
     repeated = sum(client.replayed for client in clients)
     tell(
         "clients", clients=CLIENTS, outcomes=len(crowd.said), repeated=repeated, seconds=seconds,

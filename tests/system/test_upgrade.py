@@ -15,6 +15,7 @@ from django.db.migrations.loader import MigrationLoader
 from sonder_site.embedded import preflight, server
 from sonder_site.embedded.cluster import Address
 from tests.settings import SECRET_KEY
+from tests.system.figures import tell
 from tests.system.stores import PATIENCE_SECONDS, ROOT, environment, new_store
 
 DUMP = Path(__file__).parent / "data" / "release-9679543.sql.xz"
@@ -56,10 +57,16 @@ def upgraded(var: Path) -> dict[str, Any]:
 
 def test_a_filled_store_of_the_previous_release_is_sound_and_at_work_after_migrating(old_store: Path) -> None:
     told = upgraded(old_store)
+    before, after = told["before"], told["after"]
+    tell(
+        "upgrade", rows=sum(before.values()), lost=sum(max(before[name] - after[name], 0) for name in before),
+        twice=sum(max(after[name] - before[name], 0) for name in before) + told["rebuilt"]["corrected"],
+        wrong=len(told["troubles"]) + len(told["troubles_later"]) + len(told["refused"]),
+    )  # fmt: skip
     assert told["waiting"] > 0
     assert told["left"] == 0
-    assert told["after"] == told["before"]
-    assert min(told["before"].values()) > 0
+    assert after == before
+    assert min(before.values()) > 0
     assert (told["troubles"], told["troubles_later"]) == ([], [])
     assert told["rebuilt"] == {"corrected": 0, "standings": told["rebuilt"]["standings"], "same": True}
     assert told["rebuilt"]["standings"] > 50
