@@ -13,7 +13,7 @@ import django
 
 USED_BY_A_WORKER = (
     "celery.bin.celery", "celery.apps.worker", "celery.concurrency.prefork", "celery.app.trace",
-    "kombu.transport.redis", "sonder_site.celery", "memory.tasks", "memory.embedding.hashing",
+    "kombu.transport.redis", "sonder_site.celery", "sonder_site.urls", "memory.tasks", "memory.embedding.hashing",
 )  # fmt: skip
 
 
