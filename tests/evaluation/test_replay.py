@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from evaluation.replay import constants
 from evaluation.replay.constants import choose
+from evaluation.replay.judges import Standing, TrialJudge
 from evaluation.replay.replay import replay
 from evaluation.replay.result import ReplayResult, Scope
 from evaluation.replay.spans import Spans
@@ -21,7 +23,7 @@ from evaluation.report import from_json, markdown
 from memory.errors import Invalid
 from memory.models import Account, Lesson, LessonStanding, LessonUsage
 from memory.models.vocabulary import Exposure, Verdict
-from memory.rules.ledger import LedgerConstants
+from memory.rules.ledger import LedgerConstants, Release
 from memory.rules.probation import interaction_fraction, withheld_share
 from memory.services.adjudication import decide
 from memory.services.caller import Caller
@@ -214,6 +216,16 @@ class TestReplay:
         settings.SONDER_LESSON_SCOPE = "account"
         with pytest.raises(CommandError, match="no account 'nobody'"):
             call_command("evaluate", "replay", "--account", "nobody")
+
+
+class TestWithheld:
+    def test_the_share_follows_the_last_look_and_after_a_release_what_came_since(self) -> None:
+        judge = TrialJudge(LedgerConstants())
+        assert judge.withheld(Standing(s=math.log(50), on_trial=True)) == pytest.approx(25 / 29)
+        released = Release(credit_seq=1, s=math.log(50))
+        assert judge.withheld(Standing(s=math.log(50), released=released)) == pytest.approx(0.2)
+        assert judge.withheld(Standing(s=math.log(100), released=released)) == pytest.approx(0.5)
+        assert judge.withheld(Standing(on_trial=True)) == pytest.approx(0.2), "on trial by the journal alone"
 
 
 class TestSpans:
