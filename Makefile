@@ -57,7 +57,7 @@ reliability: setup ## kill workers and stores under load, count what is lost, an
 	@$(BIN)/python -m evaluation.reliability
 
 docs: setup ## build the documents as a site, site/index.html; a link that leads nowhere is an error
-	@$(BIN)/mkdocs build --strict --quiet
+	@$(BIN)/mkdocs build --strict
 
 screenshots: setup ## pictures of every review page, wide and narrow, light and dark, in docs/screenshots (needs chromium)
 	@$(BIN)/python -m scripts.screenshots $(ARGS)

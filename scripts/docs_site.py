@@ -19,8 +19,9 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCS: Final = "docs/"
+REPORTS: Final = "evaluation/reports/"
 OUTSIDE: Final = (
-    "*.md", "LICENSE", "NOTICE", "evaluation/reports/*.md", "examples/*.py",
+    "*.md", "LICENSE", "NOTICE", f"{REPORTS}*.md", "examples/*.py",
 )  # fmt: skip
 # MkDocs takes README.md for the first page of its folder, and a browser offers a name without an ending for download.
 RENAMED: Final = MappingProxyType({"README.md": "readme.md", "LICENSE": "LICENSE.txt", "NOTICE": "NOTICE.txt"})
@@ -42,8 +43,11 @@ def heading_name(title: str, separator: str) -> str:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Names headings as GitHub does, so that links to them are the same."""
+    """Names headings as GitHub does, so that links to them are the same; ends the navigation with all reports."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = heading_name
+    assert config.nav, "mkdocs.yml has the groups"
+    ((_, last),) = config.nav[-1].items()
+    last += [{f"Report: {Path(uri).stem}": uri} for uri in outside().values() if uri.startswith(REPORTS)]
     return config
 
 
