@@ -81,6 +81,12 @@ class Target:
     port: int
     path: str  # with the query
 
+    @property
+    def authority(self) -> str:
+        """The header `Host` (RFC 9110, 7.2): IPv6 addresses in brackets, the port where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
 
 def target(url: str) -> Target:
     """The parts of an endpoint's address. Raises ValueError with a sentence for one that is not to be used."""

@@ -70,6 +70,18 @@ class TestAddresses:
         assert target("http://[::1]/x") == Target(scheme="http", host="::1", port=80, path="/x")
 
     @pytest.mark.parametrize(
+        ("url", "host"),
+        [
+            ("https://example.com:443/", "example.com"),
+            ("https://example.com:80/", "example.com:80"),
+            ("http://[::1]/", "[::1]"),
+            ("http://[::1]:8080/", "[::1]:8080"),
+        ],
+    )
+    def test_are_named_in_requests_as_http_has_it(self, url: str, host: str) -> None:
+        assert target(url).authority == host
+
+    @pytest.mark.parametrize(
         "url",
         [
             "", "x" * 501, "example.com/x", "ftp://example.com", "file:///etc/passwd", "gopher://example.com",

@@ -1,5 +1,6 @@
 """A receiver of webhooks on this machine, well-behaved or not."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,8 +38,18 @@ class Receiver:
         self.answer = f"HTTP/1.1 {status} X\r\n{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
 
 
+class Quiet(ThreadingHTTPServer):
+    """Says nothing of senders that break off."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass
+
+
 @contextmanager
-def receiving() -> Iterator[Receiver]:
+def receiving(tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """A receiver that runs, over TLS if it is given a certificate's context."""
     gone = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -57,8 +68,9 @@ def receiving() -> Iterator[Receiver]:
         def log_message(self, *_):
             pass
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    http.daemon_threads = True
+    http = Quiet(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        http.socket = tls.wrap_socket(http.socket, server_side=True)
     receiver = Receiver(http.server_port)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,13 +1,20 @@
 """A webhook's request goes where it was vetted to go, once, and no receiver can hold, flood or lead it astray."""
 
 import socket
+import ssl
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from memory.rules.webhooks import networks, target
+from memory.services.webhooks import transport
 from memory.services.webhooks.transport import Answer, Undelivered, post
 from tests.services.receiver import Receiver, receiving
 
@@ -57,7 +64,9 @@ def test_a_name_is_resolved_once_and_the_vetted_address_is_the_one_that_is_reach
     rebinding = Names(["127.0.0.1"], ["169.254.169.254"])
     assert send(f"http://hooks.example.com:{receiver.port}/", resolve=rebinding).status == 200
     assert rebinding.asked == 1
-    assert receiver.received[0].headers["host"] == f"hooks.example.com:{receiver.port}"
+    assert send(f"http://[::1]:{receiver.port}/", resolve=Names(["127.0.0.1"])).status == 200
+    hosts = [got.headers["host"] for got in receiver.received]
+    assert hosts == [f"hooks.example.com:{receiver.port}", f"[::1]:{receiver.port}"]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +145,41 @@ def test_what_is_no_http_and_what_takes_no_connection_is_refused(receiver: Recei
         taken.bind(("127.0.0.1", 0))  # and does not listen
         with pytest.raises(Undelivered, match="could not be reached"):
             send(f"http://127.0.0.1:{taken.getsockname()[1]}/")
+
+
+def certificate(host: str) -> tuple[str, str]:
+    """A certificate for a host that nobody vouches for but itself, and its key, as PEM."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return made.public_bytes(serialization.Encoding.PEM).decode(), secret.decode()
+
+
+def test_a_certificate_is_of_the_name_and_vouched_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    public, secret = certificate("hooks.example.com")
+    (tmp_path / "both.pem").write_text(public + secret)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "both.pem")
+    here = Names(["127.0.0.1"])
+    with receiving(server) as secured:
+        with pytest.raises(Undelivered, match="could not be reached"):
+            send(f"https://hooks.example.com:{secured.port}/", resolve=here)
+        trusting = ssl.create_default_context(cadata=public)
+        monkeypatch.setattr(transport, "_tls", lambda: trusting)
+        assert send(f"https://hooks.example.com:{secured.port}/", resolve=here).status == 200
+        with pytest.raises(Undelivered, match="could not be reached"):
+            send(f"https://other.example.com:{secured.port}/", resolve=here)
+        assert len(secured.received) == 1
 
 
 def test_no_proxy_of_the_environment_is_used(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:

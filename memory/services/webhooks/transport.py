@@ -51,11 +51,12 @@ def post(
     url = httpcore.URL(
         scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
     )
+    named = [("Host", target.authority), *headers]
     times = {"connect": CONNECT_SECONDS, "read": READ_SECONDS, "write": READ_SECONDS, "pool": CONNECT_SECONDS}
     try:
         with (
             httpcore.ConnectionPool(ssl_context=_tls(), network_backend=backend, max_connections=1) as pool,
-            pool.stream("POST", url, headers=headers, content=body, extensions={"timeout": times}) as answer,
+            pool.stream("POST", url, headers=named, content=body, extensions={"timeout": times}) as answer,
         ):
             asked = next((value for name, value in answer.headers if name.lower() == b"retry-after"), b"")
             return Answer(status=answer.status, retry_after=float(asked) if asked.isdigit() else None)
