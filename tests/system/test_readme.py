@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.system.started import Up, up
-from tests.system.stores import ROOT, environment, manage, new_store
+from tests.system.stores import ROOT, copy, environment, manage, new_store
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PATIENCE_SECONDS = 240
@@ -46,9 +46,9 @@ def settings_of_the_reader() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def walk() -> Iterator[Walk]:
+def walk(template: Path) -> Iterator[Walk]:
     with new_store() as var, pytest.MonkeyPatch.context() as patch:
-        var.parent.mkdir(exist_ok=True)
+        copy(template, var)  # nobody has used it: this is its first start
         for name in [name for name in os.environ if name.startswith("SONDER_")]:
             patch.delenv(name)
         for name, value in settings_of_the_reader().items():
