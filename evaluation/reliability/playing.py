@@ -58,9 +58,9 @@ def play(run: Run) -> list[Played]:
 
 
 def _played(row: Row, rounds: int, results: list[tuple[bool, str]], figures: Mapping[str, float]) -> Played:
-    own = [passed for passed, name in results if any(_is(name, test) for test in row.tests)]
-    missing = max(len(row.tests) * rounds - len(own), 0)
-    return Played(row=row, passed=sum(own), failed=len(own) - sum(own) + missing, figures=figures)
+    found = [[passed for passed, name in results if _is(name, test)] for test in row.tests]
+    failed = sum(max(len(each), rounds) - sum(each) for each in found)  # a test that is missing did not pass
+    return Played(row=row, passed=sum(map(sum, found)), failed=failed, figures=figures)
 
 
 def _is(name: str, test: str) -> bool:
