@@ -123,6 +123,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000_000  # bytes; a task of a megabyte is a mistake, and is told so
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000  # a prune plan has four for each lesson, and shows a whole cluster
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True

@@ -52,6 +52,16 @@ def test_every_form_refuses_it_with_400(world: World) -> None:
                 assert sent.status_code == 400, name
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(("lessons", "status"), [(2_000, 422), (2_501, 400)])
+def test_a_form_about_a_large_cluster_arrives_and_one_of_no_page_does_not(
+    world: World, lessons: int, status: int
+) -> None:
+    fields = {f"{kind}_{n}": "" for n in range(lessons) for kind in ("row", "merge", "reason", "note")}
+    with nothing_changes():
+        assert world.browser("operator").post(world.page("prune_apply"), fields).status_code == status
+
+
 def send(path: str, **sent: Any) -> httpx.Response:
     """A request to the application as it is served, without a port."""
 
