@@ -245,9 +245,7 @@ def trust(found: Sequence[Fate], seen: Exposures) -> Trust:
             f"the same kind of work without them {seen.kept_out.losses} of {seen.kept_out.n}."
         )
     if seen.coin.standing in ("watch", "far"):
-        sentences.append(
-            "The coin of the trials does not fall as it should, so figures that rest on it cannot be trusted."
-        )
+        sentences.append("The coin of the trials falls wrongly, so figures that rest on it cannot be trusted.")
     standing, headline = _headline(opened, looked, seen.coin.standing)
     return Trust(standing=standing, headline=headline, sentences=tuple(sentences))
 
