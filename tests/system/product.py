@@ -17,7 +17,7 @@ from tests.system.killing import Story, story
 from tests.system.started import Redis, Up, up
 from tests.system.stores import PATIENCE_SECONDS, copy, new_store, wait_until
 
-KEY = re.compile(r"key for agents +(\S+)")
+KEY = re.compile(r"key where people judge +(\S+)")
 RETRY_SECONDS = 0.1  # sooner than the answer asks for: the more often, the likelier is a doubled request
 
 

@@ -109,10 +109,10 @@ def _welcome(first: setup.FirstStart | None) -> list[str]:
         return []
     return [
         "This store is new. Keep these, they are shown only now:",
-        f"  account          {first.account}",
-        f"  key for agents   {first.caller_key}",
-        f"  key for tests    {first.machine_key}",
-        f"  login to review  {first.username} / {first.password}",
+        f"  account                    {first.account}",
+        f"  key where people judge     {first.caller_key}",
+        f"  key where programs judge   {first.machine_key}",
+        f"  login to review            {first.username} / {first.password}",
     ]
 
 
