@@ -9,7 +9,9 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import BadRequest, ValidationError
 from django.db import DataError, transaction
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+
+from sonder_site.login import in_turn
 
 View = TypeVar("View", bound=Callable[..., HttpResponseBase])
 NUL = "\x00"
@@ -23,6 +25,10 @@ class SonderAdminSite(AdminSite):
     def admin_view(self, view: View, cacheable: bool = False) -> View:
         """A view of the site. What it refuses leaves nothing behind."""
         return super().admin_view(refusing(view), cacheable)
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The login page, in turn."""
+        return cast(HttpResponse, in_turn(super().login)(request, extra_context))
 
 
 def refusing(view: View) -> View:

@@ -101,6 +101,7 @@ TRUSTED_PROXIES = env.number("TRUSTED_PROXIES", 0, low=0, high=10)
 AXES_FAILURE_LIMIT = 10  # somebody who looks for their password needs a few; a thousand guesses a day find none
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_CALLABLE = "sonder_site.login.counted_name"
 AXES_CLIENT_IP_CALLABLE = "sonder_site.login.client_address"
 AXES_LOCKOUT_CALLABLE = "sonder_site.login.locked"
 AXES_RESET_ON_SUCCESS = True

@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 from memory.api.views.health import healthz, readyz
 from memory.api.views.metrics import metrics
 from review.views.settings import Password
+from sonder_site.login import in_turn
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="review:dashboard"), name="home"),
@@ -17,7 +18,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path("api/v1/", include("memory.api.urls")),
     path("review/", include("review.urls")),
-    path("login/", LoginView.as_view(), name="login"),
+    path("login/", in_turn(LoginView.as_view()), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("password/", Password.as_view(), name="password"),
     path("admin/", admin.site.urls),

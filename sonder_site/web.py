@@ -21,6 +21,7 @@ def main(descriptor: int) -> None:
         log_config=None,
         log_level="warning",
         access_log=False,
+        proxy_headers=False,  # TRUSTED_PROXIES says whose word counts; uvicorn would believe everybody on this machine
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])

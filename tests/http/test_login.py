@@ -1,17 +1,23 @@
 """Wrong passwords: a few are a person's, many are a guess, and a guess from elsewhere keeps nobody out."""
 
+import os
+import socket
 from datetime import timedelta
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
+import uvicorn
 from asgiref.sync import async_to_sync
 from axes.models import AccessAttempt
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.test import AsyncClient, Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from sonder_site import login, web
 from sonder_site.login import client_address
 from sonder_site.settings import AXES_COOLOFF_TIME
 
@@ -73,6 +79,26 @@ def test_a_right_one_forgets_the_wrong_ones_before_it() -> None:
         for _ in range(TRIES - 1):
             log_in("wrong")
         assert log_in("olive").status_code == 302
+
+
+@pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
+def test_a_name_of_any_length_is_counted_and_closed(page: str) -> None:
+    answers = [log_in("wrong", name="n" * 5000, page=page).status_code for _ in range(TRIES)]
+    assert answers == [200] * (TRIES - 1) + [429]
+
+
+@pytest.mark.parametrize("page", ["/login/", "/admin/login/"])
+def test_few_passwords_are_checked_at_once_and_the_others_wait_their_turn(page: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(login, "PATIENCE", 0.01)
+    monkeypatch.setattr(login, "_turns", BoundedSemaphore(1))
+    assert log_in("olive", page=page).status_code == 302
+    with login._turns:
+        busy = log_in("olive", page=page)
+        assert (busy.status_code, "sessionid" in busy.cookies) == (503, False)
+        assert "has not been looked at" in busy.content.decode()
+        assert Client().get(page).status_code == 200
+    assert AccessAttempt.objects.count() == 0
+    assert log_in("olive", page=page).status_code == 302
 
 
 def test_an_operator_opens_it_sooner() -> None:
@@ -153,3 +179,24 @@ class TestTheAddress:
     def test_of_a_socket_without_one_is_none_and_people_log_in_all_the_same(self) -> None:
         assert log_in("wrong", at="").status_code == 200
         assert log_in("olive", at="").status_code == 302
+
+
+@pytest.mark.parametrize("place", ["Dockerfile", "docker-compose.yml", "docs/deployment.md"])
+def test_no_server_believes_by_a_rule_of_its_own_whom_an_address_is_of(place: str) -> None:
+    """uvicorn takes X-Forwarded-For from whatever connects from its own machine, unless it is told not to."""
+    lines = (settings.BASE_DIR / place).read_text().splitlines()
+    serving = [line for line in lines if "uvicorn" in line and "sonder_site.asgi" in line]
+    assert serving
+    assert all("--no-proxy-headers" in line for line in serving)
+
+
+def test_neither_does_that_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        served.append(server.config.proxy_headers)
+        sockets[0].close()
+
+    served: list[bool] = []
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    with socket.socket() as listener:
+        web.main(os.dup(listener.fileno()))
+    assert served == [False]
