@@ -31,6 +31,8 @@ DISABLE_AFTER: Final = 5 * 24 * 3600.0
 #: Where clouds tell machines their credentials, beside the link-local addresses: Oracle's in the IETF's own network,
 #: Alibaba's among the shared addresses, Amazon's for IPv6.
 _METADATA: Final = (IPv4Network("192.0.0.0/24"), IPv4Network("100.100.100.200/32"), IPv6Network("fd00:ec2::254/128"))
+#: Shared by a provider's customers, and by those of private overlay networks (RFC 6598); neither private nor global.
+_SHARED: Final = IPv4Network("100.64.0.0/10")
 _NAT64: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 #: Seconds that a receiver may ask for at most in Retry-After.
 MOST_ASKED: Final = 24 * 3600.0
@@ -123,8 +125,8 @@ def networks(words: str) -> Networks:
 def refusal(address: str, *, plain: bool, allowed: Networks) -> str:
     """Why no request may go to an address that a name resolved to; '' if one may.
 
-    Public addresses may be reached over TLS. Loopback and private ones only within `allowed`, `plain` HTTP only on
-    loopback. What leads to a cloud's metadata, to many (multicast), to nobody (unspecified), to what is
+    Public addresses may be reached over TLS. Loopback, private and shared ones only within `allowed`, `plain` HTTP only
+    on loopback. What leads to a cloud's metadata, to many (multicast), to nobody (unspecified), to what is
     reserved or into a tunnel with another address in it is never reached.
     """
     found = ip_address(address.partition("%")[0])
@@ -132,7 +134,7 @@ def refusal(address: str, *, plain: bool, allowed: Networks) -> str:
     ip: Address = mapped or found
     if ip.is_link_local or ip.is_multicast or ip.is_unspecified or _is_tunnel(ip) or _tells_of_the_machine(ip):
         return "is never reached from here"
-    if ip.is_loopback or ip.is_private or getattr(ip, "is_site_local", False):
+    if ip.is_loopback or ip.is_private or ip in _SHARED or getattr(ip, "is_site_local", False):
         if not any(ip in network for network in allowed):
             return "is not public"
         return "" if ip.is_loopback or not plain else "is reached by https only"

@@ -117,18 +117,21 @@ class TestAddresses:
         assert refusal(address, plain=True, allowed=())
 
     def test_what_an_operator_allows_is_reached_and_plainly_on_loopback_alone(self) -> None:
-        allowed = networks("127.0.0.0/8,::1/128,10.20.0.0/16,fd00::/8")
+        allowed = networks("127.0.0.0/8,::1/128,10.20.0.0/16,fd00::/8,100.64.0.0/10")
         for address in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
             assert refusal(address, plain=True, allowed=allowed) == refusal(address, plain=False, allowed=allowed) == ""
-        for address in ("10.20.3.4", "fd00::7", "::ffff:10.20.3.4"):
+        for address in ("10.20.3.4", "fd00::7", "::ffff:10.20.3.4", "100.64.0.1"):
             assert refusal(address, plain=False, allowed=allowed) == ""
             assert refusal(address, plain=True, allowed=allowed)
         assert refusal("10.21.0.1", plain=False, allowed=allowed)
 
     @pytest.mark.parametrize(
         "address",
-        ["169.254.169.254", "192.0.0.192", "fd00:ec2::254", "fe80::1", "224.0.0.1", "0.0.0.0", "2002:7f00:1::"],
-    )
+        [
+            "169.254.169.254", "192.0.0.192", "100.100.100.200", "fd00:ec2::254", "fe80::1", "224.0.0.1", "0.0.0.0",
+            "2002:7f00:1::",
+        ],
+    )  # fmt: skip
     def test_metadata_multicast_and_tunnels_are_reached_by_nobodys_leave(self, address: str) -> None:
         assert refusal(address, plain=False, allowed=networks("0.0.0.0/0,::/0")) == "is never reached from here"
 
