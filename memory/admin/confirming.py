@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
 CONFIRMED: Final = "confirmed"
+AT_ONCE: Final = 500  # rows that one act takes: it is one transaction, and a page lists them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class Question:
 def ask(
     page: "ModelAdmin[Any]", request: HttpRequest, rows: QuerySet[Any], question: Question
 ) -> dict[str, Any] | TemplateResponse:
-    """The choices of somebody who has confirmed; else the page that asks."""
+    """The choices of somebody who has confirmed; else the page that asks. An act takes the first AT_ONCE rows."""
     form = question.form(request.POST if CONFIRMED in request.POST else None)
     if form.is_valid():
         return dict(form.cleaned_data)
@@ -35,7 +36,9 @@ def ask(
         "title": question.title,
         "words": question.words,
         "form": form,
-        "rows": rows,
+        "rows": rows[:AT_ONCE],
+        "at_once": AT_ONCE,
+        "total": rows.count(),
         "action": request.POST.get("action", ""),
         "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "checkbox": ACTION_CHECKBOX_NAME,

@@ -1,5 +1,6 @@
 """Distillation: what may become a lesson, how far it is, and why it went no further."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
@@ -10,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from memory.admin.base import ReadOnlyAdmin, actor_of, bare_link, link
-from memory.admin.confirming import Question, ask
+from memory.admin.confirming import AT_ONCE, Question, ask
 from memory.errors import SonderError
 from memory.models import Lesson, LessonDistillation
 from memory.services import distillation
@@ -62,16 +63,19 @@ class LessonDistillationAdmin(ReadOnlyAdmin):
         """Asks, then does it to each row that lets it, and says why to which not."""
         if isinstance(choices := ask(self, request, rows, question), TemplateResponse):
             return choices
-        n = 0
-        for row in rows:
+        taken, refused = list(rows[:AT_ONCE]), defaultdict[str, list[LessonDistillation]](list)
+        for row in taken:
             account = row.interaction.account_id
             who = Caller(account_id=account, source="unknown", actor=actor_of(request), user_id=request.user.pk)
             try:
                 act(who, row.pk)
             except SonderError as refusal:
-                self.message_user(request, f"{row}: {refusal.detail}", messages.WARNING)
+                refused[refusal.detail].append(row)
             else:
-                n += 1
                 self.log_change(request, row, f"{done}.")
-        self.message_user(request, f"{done}: {n} of {len(rows)}.")
+        for why, (first, *others) in refused.items():  # one message for each reason: they are kept in the session
+            also = f" and {len(others)} more" if others else ""
+            self.message_user(request, f"{first}{also}: {why}", messages.WARNING)
+        n = len(taken) - sum(map(len, refused.values()))
+        self.message_user(request, f"{done}: {n} of {len(taken)}.")
         return None

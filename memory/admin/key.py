@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from memory.admin.base import RecordAdmin, Related, actor_of, link
-from memory.admin.confirming import Question, ask
+from memory.admin.confirming import AT_ONCE, Question, ask
 from memory.errors import Conflict
 from memory.models import ApiKey, Interaction
 from memory.services.keys import SCOPES, NewKey, create_key, is_live, revoke, rotate
@@ -167,10 +167,11 @@ class ApiKeyAdmin(RecordAdmin):
         """Ends keys at once; one that is revoked already keeps its time."""
         if isinstance(choices := ask(self, request, keys, REVOKE), TemplateResponse):
             return choices
-        ended = [key for key in keys if revoke(key.pk, by=actor_of(request))]
+        taken = list(keys[:AT_ONCE])
+        ended = [key for key in taken if revoke(key.pk, by=actor_of(request))]
         for key in ended:
             self.log_change(request, key, "Revoked.")
-        self.message_user(request, f"Revoked: {len(ended)} of {len(keys)}. A revoked key stops working at once.")
+        self.message_user(request, f"Revoked: {len(ended)} of {len(taken)}. A revoked key stops working at once.")
         return None
 
     @admin.action(description="Rotate the selected keys", permissions=["rotate"])
@@ -181,7 +182,7 @@ class ApiKeyAdmin(RecordAdmin):
         grace, days = timedelta(hours=int(choices["grace"])), choices["days"]
         expires_at = timezone.now() + timedelta(days=days) if days else None
         made = []
-        for key in keys:
+        for key in keys[:AT_ONCE]:
             try:
                 made.append(rotate(key.pk, by=actor_of(request), grace=grace, expires_at=expires_at))
             except Conflict as refusal:

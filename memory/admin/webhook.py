@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 
 from memory.admin.base import ReadOnlyAdmin, RecordAdmin, Related, link
 from memory.errors import SonderError
@@ -72,7 +73,7 @@ class WebhookEndpointAdmin(RecordAdmin):
         return super().get_form(request, obj, change, **({} if obj else {"form": NewEndpointForm}), **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Makes it and shows its secret in the message on the next page, the only time that it is told."""
+        """Makes it; the next page shows its secret, the only time that it is told."""
         chosen = form.cleaned_data
         account = chosen["account"]
         made = endpoints.add(
@@ -81,9 +82,12 @@ class WebhookEndpointAdmin(RecordAdmin):
             events=chosen["events"],
             description=chosen["description"],
         )
-        obj.pk, obj._state.adding = made.endpoint.pk, False
-        told = f"Keep this secret now; it is never shown again: {made.secret}"
-        self.message_user(request, told, messages.WARNING)
+        obj.pk, obj._state.adding, obj.secret = made.endpoint.pk, False, made.secret
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
+        """The secret in the answer itself: a message would keep it in a cookie or in the session."""
+        context = {**self.admin_site.each_context(request), "opts": self.opts, "title": "New endpoint", "made": obj}
+        return TemplateResponse(request, "admin/new_endpoint.html", context)
 
     @admin.display(description="Events")
     def event_words(self, row: WebhookEndpoint) -> str:

@@ -11,6 +11,7 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 
+from memory.admin import confirming, distillation
 from memory.errors import EmbeddingUnavailable
 from memory.models import Account, ApiKey, Lesson, LessonDistillation, LessonEmbedding, OperatorAct
 from memory.services import space as spaces
@@ -150,6 +151,23 @@ class TestDistillations:
             told = body(act(pages, "cancel", failed))
         assert "This distillation is failed already." in told
         assert "Called off: 0 of 1." in told
+
+    def test_are_as_many_as_one_act_takes_and_refusals_are_told_by_reason(
+        self, pages: Client, agent: Agent, failed: LessonDistillation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(2):
+            pk = start(agent.client)["id"]
+            LessonDistillation.objects.create(pk=pk, state="pending", signal="accepted", attempts=0, last_error="")
+        monkeypatch.setattr(confirming, "AT_ONCE", 2)
+        monkeypatch.setattr(distillation, "AT_ONCE", 2)
+        every = {"action": "retry", "_selected_action": [failed.pk], "select_across": "1"}
+        asked = body(pages.post(address(LessonDistillation, "changelist"), every))
+        assert "first 2 of 3" in asked
+        assert asked.count("<li>pending") + asked.count("<li>failed") == 2
+        told = body(act(pages, "retry", failed, select_across="1"))
+        assert told.count("only a failed one can be tried again") == 1
+        assert " and 1 more: " in told
+        assert "Waiting again: 0 of 2." in told
 
 
 class TestLessons:

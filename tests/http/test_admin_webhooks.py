@@ -20,7 +20,10 @@ def test_an_endpoint_is_made_and_its_secret_is_shown_once(pages: Client, account
     answer = pages.post(address(WebhookEndpoint, "add"), form, follow=True)
     row = WebhookEndpoint.objects.get()
     assert (row.account, row.url, row.events, row.description) == (account, URL, ["review.late"], "pager")
-    assert re.findall(r"whsec_\S{44}", body(answer)) == [written(secret_of(row))]
+    secret = written(secret_of(row))
+    assert re.findall(r"whsec_[\w+/=]{44}", body(answer)) == [secret]
+    assert secret not in str(answer.cookies) + str(pages.session.items())
+    assert "no-store" in answer.headers["Cache-Control"]
     for page in (address(WebhookEndpoint, "changelist"), address(WebhookEndpoint, "change", row.pk)):
         shown = body(pages.get(page))
         assert URL in shown
