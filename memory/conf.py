@@ -43,9 +43,9 @@ class Conf:
     )
     trust_policy: str = setting(
         "trial",
-        "Which rule quarantines lessons. In simulated worlds with known harmful lessons `trial` recovers over two "
-        "fifths of what an oracle could and is right in 5 of 6 quarantines; `reference`, the rule of the system that "
-        "this one grew from, recovers under a fifth and is right in 1 of 3.",
+        "Which rule quarantines lessons. In simulated worlds with known harmful lessons `trial` recovers over half "
+        "of what an oracle could and is right in 7 of 8 quarantines; `reference`, the rule of the system that this one "
+        "grew from, recovers under a fifth and is right in 1 of 3.",
         choices=("trial", "reference"),
     )
     odds_ratio: float = setting(3.0, "The harm that the ledger is built to detect: odds of losing times this.", low=1.1)

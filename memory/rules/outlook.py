@@ -15,7 +15,7 @@ from memory.rules.words import count
 
 #: How many quarantines of each policy are wrong where the harmful lessons are known: what `evaluate trust` found in its
 #: worlds `base` and `large`, drawn together. The rarer harmful lessons are, the more.
-WRONG: Final[Mapping[str, str]] = MappingProxyType({"trial": "1 in 6", "reference": "2 in 3"})
+WRONG: Final[Mapping[str, str]] = MappingProxyType({"trial": "1 in 8", "reference": "2 in 3"})
 
 
 @dataclass(frozen=True, kw_only=True)
