@@ -20,7 +20,7 @@ from tests.system.stores import PATIENCE_SECONDS, ROOT, copy, end_postgres, envi
 from tests.system.test_broker import configured
 
 KILLS = int(os.environ.get("KILLS", "4"))
-PATIENCE = PATIENCE_SECONDS + 2 * KILLS  # seconds for all that the kills left undone: a long run has more of it
+PATIENCE = PATIENCE_SECONDS + 10 * KILLS  # seconds for all that the kills left undone: a long run has more of it
 SEED = 17 if "KILLS" not in os.environ else random.SystemRandom().randrange(10**6)
 WORKER = ("--quiet", "-A", "sonder_site", "worker", "--concurrency=2", "--without-gossip", "--without-mingle")
 

@@ -40,7 +40,7 @@ class Reporting:
     def report(self, n: int) -> None:
         from tests.services.play import PRICED, say
 
-        for _ in range(min(n, len(self._plan))):
+        for _ in range(min(max(n, 0), len(self._plan))):
             chosen = self._rng.choice(self._callers)
             say(chosen, self._plan.pop(), self._rng.choice([*PRICED, "failed", "retracted"]))
 
@@ -158,7 +158,7 @@ def crowd(n: int) -> dict[str, Any]:
 
 
 def sequential(n: int) -> dict[str, Any]:
-    """Says and credits what the crowd said, one word after the other; where that ends in another credit."""
+    """Says what the crowd said, one word after the other, and credits it then; where that ends in another credit."""
     from memory.services import outcome
     from memory.services.credit import credit
     from memory.services.keys import caller_of
@@ -167,21 +167,26 @@ def sequential(n: int) -> dict[str, Any]:
     for chain in crowded.chains(n):
         for signal in chain.signals:
             outcome.report(caller_of(keys[chain.source].key), works[chain.work].pk, signal)
-            credit(works[chain.work].pk)
+    for work in works:
+        credit(work.pk)
     expected, found = _credited("sequential"), _credited("crowd")
     assert len(expected) == len(works)
     return {"differing": [i for i, (one, other) in enumerate(zip(expected, found, strict=True)) if one != other]}
 
 
 def _credited(slug: str) -> list[Any]:
-    """Of each interaction of an account, in order: who decided what with which weight, on it and on its exposures."""
+    """Of each interaction of an account, in order: who decided what with which weight, on it and on its exposures.
+
+    What was said and taken back before it was credited has no row, and after it an empty one: both count for nothing.
+    """
     from memory.models import Credit, Interaction, LessonUsage
 
     fields = ("rank", "lesson_id", "outcome_signal", "reward", "outcome_source", "weight")
     told = []
     for work in Interaction.objects.filter(account__slug=slug).order_by("id"):
         row = Credit.objects.filter(pk=work.pk).exclude(y=None).values_list("source", "y", "weight").first()
-        told.append((row, list(LessonUsage.objects.filter(interaction=work).order_by("rank").values_list(*fields))))
+        usages = LessonUsage.objects.filter(interaction=work).exclude(outcome_signal=None).order_by("rank")
+        told.append((row, list(usages.values_list(*fields))))
     return told
 
 
