@@ -6,9 +6,11 @@ from http import HTTPStatus
 from typing import Any
 
 import structlog
+from django.core.exceptions import BadRequest, SuspiciousOperation
 from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.urls import is_valid_path
 from django.views import defaults
 from rest_framework import exceptions
@@ -142,15 +144,24 @@ def _is_api(request: HttpRequest) -> bool:
     return request.path.startswith("/api/")
 
 
+def _without_bad_form(request: HttpRequest) -> HttpRequest:
+    """The request, without its form if that cannot be read: Django's pages look into it for a token and would fail."""
+    try:
+        request.POST.keys()
+    except (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError):
+        request.POST = QueryDict()
+    return request
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not _is_api(request):
-        return defaults.bad_request(request, exception)
+        return defaults.bad_request(_without_bad_form(request), exception)
     return problem(HTTPStatus.BAD_REQUEST, "The request could not be read.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     if not _is_api(request):
-        return defaults.page_not_found(request, exception)
+        return defaults.page_not_found(_without_bad_form(request), exception)
     hint = "The API is described at /api/v1/docs/."
     if is_valid_path(f"{request.path_info}/"):
         hint = "Its address ends with a slash."
@@ -160,7 +171,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     if not _is_api(request):
-        return defaults.server_error(request)
+        return defaults.server_error(_without_bad_form(request))
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong here; nothing was saved. The log has the reason."
     )

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from django.conf import settings
+from django.test import Client
 from starlette.types import Receive, Scope, Send
 
 from memory.models import Account, Lesson
@@ -60,6 +61,35 @@ def test_a_form_about_a_large_cluster_arrives_and_one_of_no_page_does_not(
     fields = {f"{kind}_{n}": "" for n in range(lessons) for kind in ("row", "merge", "reason", "note")}
     with nothing_changes():
         assert world.browser("operator").post(world.page("prune_apply"), fields).status_code == status
+
+
+FORM = "application/x-www-form-urlencoded"
+UNREADABLE = {
+    "too many fields": ("a=&" * (settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1), FORM),
+    "another charset": ("a=b", f"{FORM}; charset=latin-1"),
+    "no boundary": ("a", "multipart/form-data"),
+    "too many files": (
+        '--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n\r\n' * 101 + "--x--\r\n",
+        "multipart/form-data; boundary=x",
+    ),
+    "too many parts": (
+        '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n' * (settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 2)
+        + "--x--\r\n",
+        "multipart/form-data; boundary=x",
+    ),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("why", UNREADABLE)
+def test_a_form_that_cannot_be_read_is_refused_with_a_page_wherever_it_is_sent(why: str) -> None:
+    """Django looks into the form for a token before it shows any page, that of the refusal too."""
+    body, kind = UNREADABLE[why]
+    browser = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    browser.get("/login/")
+    for path, status in (("/login/", 400), ("/admin/login/", 400), ("/review/decide/", 400), ("/nowhere/", 404)):
+        answer = browser.generic("POST", path, body, content_type=kind)
+        assert (answer.status_code, answer.headers["Content-Type"]) == (status, "text/html; charset=utf-8"), path
 
 
 def send(path: str, **sent: Any) -> httpx.Response:
