@@ -16,6 +16,7 @@ EVALUATIONS: Final[Mapping[str, str]] = {
     "trust": "how well each trust policy finds harmful lessons in a simulated world where the harmful ones are known",
     "loop": "whether an agent does better with the whole loop than with retrieval alone, or with neither",
     "retrieval": "whether the lessons that fit are found, and nothing is for questions that none fits",
+    "reliability": "whether killed processes, lost stores and many clients at once lose a report or count one twice",
     "replay": "what a policy with other constants would have decided over this store's own log, and when",
 }
 

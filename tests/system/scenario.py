@@ -158,7 +158,7 @@ def crowd(n: int) -> dict[str, Any]:
 
 
 def sequential(n: int) -> dict[str, Any]:
-    """Says what the crowd said, one word after the other, and credits it then; where that ends in another credit."""
+    """Says what the crowd said, one word after the other; which interactions then have another credit."""
     from memory.services import outcome
     from memory.services.credit import credit
     from memory.services.keys import caller_of
