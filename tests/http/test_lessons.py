@@ -162,16 +162,16 @@ class TestEvidence:
         kept = lesson(TEXT)
         with override_settings(SONDER_TRUST_POLICY="trial"):
             lose(agent, 4)
-            standings = []
-            for attempt in range(12):
-                made = start(agent.client, f"{TASK}, time {attempt}", k=1)
+            standings, works = [], 0
+            while not 0 < len(standings) < works and works < 100:  # until the coin has fallen on either side
+                made = start(agent.client, f"{TASK}, time {works}", k=1)
+                works += 1
                 standings += [found["standing"] for found in made["lessons"]]
                 report(agent.client, made["id"], "accepted")
             assert set(standings) == {"trial"}
-            assert 0 < len(standings) < 12  # the coin left it out of some
             sweep()
             shown = self.shown(agent, kept)
-            assert shown["without_it"]["coin"]["n"] == 12 - len(standings)
+            assert shown["without_it"]["coin"]["n"] == works - len(standings) > 0
             assert shown["without_it"]["coin"]["lost"] == 0
 
 

@@ -23,7 +23,7 @@ def trial_policy() -> Iterator[None]:
 
 def lose_until(agent: Agent, lesson: Callable, stage: Callable[[object], bool]) -> object:
     bad = lesson(TEXT)
-    for attempt in range(60):
+    for attempt in range(1000):  # a coin keeps it out of more and more of them
         started = start(agent, TASK.format(attempt))
         if started["lessons"]:
             report(agent, started["id"], "failed")
@@ -39,7 +39,7 @@ def test_a_lesson_on_trial_is_handed_out_by_a_coin_and_every_toss_is_logged(agen
     )
     standing = LessonStanding.objects.get(pk=bad.pk)
     withheld = withheld_share(standing.s)
-    assert 0.2 <= withheld < 0.6  # it has just reached ten to one
+    assert 0.3 < withheld < 0.7  # it has just passed ten to one
     before = LessonUsage.objects.filter(exposure="withheld_trial").count()
     answers = [start(agent, TASK.format(n)) for n in range(100, 140)]
     shown = [a for a in answers if a["lessons"]]
@@ -57,7 +57,8 @@ def test_a_lesson_on_trial_is_handed_out_by_a_coin_and_every_toss_is_logged(agen
 def test_a_lesson_released_to_trial_is_tossed_for_as_one_that_has_just_come_on_trial(
     agent: Agent, lesson: Callable
 ) -> None:
-    bad = lose_until(agent, lesson, lambda found: found.state == "quarantined")
+    with override_settings(SONDER_QUARANTINE_ODDS=50.0, SONDER_RELEASE_ODDS=20.0):  # sooner than at 200
+        bad = lose_until(agent, lesson, lambda found: found.state == "quarantined")
     release_to_trial(bad.pk, reviewer=1, reason="it was the weather")
     answers = [start(agent, TASK.format(n)) for n in range(100, 110)]
     usages = LessonUsage.objects.filter(interaction__in=[a["id"] for a in answers])

@@ -154,7 +154,7 @@ class TestARoundTrip:
     def test_answers_sums_and_standings_are_the_same(self, agent: Agent, tmp_path: Path, settings: Any) -> None:
         settings.SONDER_TRUST_POLICY = "trial"
         learned(agent, TIMEOUT, CLOCK)
-        for n in range(200):  # what it is handed out for is lost, and what a coin keeps it from is won
+        for n in range(1000):  # what it is handed out for is lost, and what a coin keeps it from is won
             if Lesson.objects.get(text=TIMEOUT).state == "quarantined":
                 break
             work = start(agent.client, f"{TIMEOUT_TASK} number {n}")
