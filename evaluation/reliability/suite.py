@@ -46,7 +46,7 @@ SUITE: Final = (
             ),
             Row(
                 key="backup", what="a backup restored after an erasure",
-                counted="erased", unit="erasures", least=1, tests=(f"{SYSTEM}/test_backup.py",),
+                counted="erased", unit="erasure", least=1, tests=(f"{SYSTEM}/test_backup.py",),
             ),
         ),
     ),

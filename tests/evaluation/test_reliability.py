@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.catalogue import COMMITTED, read
 from evaluation.reliability import playing
 from evaluation.reliability.playing import Played, _played, _results
 from evaluation.reliability.run import evaluate
-from evaluation.reliability.suite import SUITE, Row, Run
+from evaluation.reliability.suite import FULL, SUITE, Row, Run
 from memory.errors import Invalid
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +77,11 @@ def test_a_report_holds_each_row_against_its_bar(monkeypatch: pytest.MonkeyPatch
     assert missed == ["reliability.redis", "reliability.postgresql", "reliability.clients"]
     assert report.answer.startswith("3 of 8 rows do not meet their bar")
     assert all(len(row) == len(table.columns) for table in report.tables for row in table.rows)
+
+
+def test_the_committed_report_was_played_in_full() -> None:
+    report = read("reliability", COMMITTED)
+    assert report is not None
+    assert {name: report.parameters[name] for name in FULL} == FULL
+    assert len(report.figures) == len(ROWS)
+    assert all(figure.met for figure in report.figures)
