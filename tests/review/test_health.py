@@ -28,7 +28,7 @@ from tests.services.play import make_callers, make_lessons, say, serve
 
 pytestmark = pytest.mark.django_db
 PAGE = "/review/health/"
-QUERIES = 26  # of the page, whatever it shows
+QUERIES = 25  # of the page, whatever it shows
 
 
 @pytest.fixture(autouse=True)

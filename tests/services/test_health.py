@@ -30,7 +30,7 @@ from tests.models.rows import insert
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2030, 6, 15, 12, tzinfo=UTC)  # nothing that the fixtures make is recent
-QUERIES = 12  # of a report, whatever it finds
+QUERIES = 11  # of a report, whatever it finds
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 
-from memory.models import EmbeddingSpace
 from memory.models.vocabulary import LessonState
 from memory.rules.health import DEFAULTS, Job, standing_of_job
 from memory.services.health.report import JobState, LessonAges, Queue, Vectors, Webhooks
@@ -71,23 +70,23 @@ def queues(view: View) -> tuple[Queue, ...]:
 
 def vectors(view: View) -> Vectors:
     """Whether every lesson and every tombstone can be compared by meaning."""
-    space = EmbeddingSpace.objects.filter(is_active=True).first()
-    ((total, missing, elsewhere, left_behind),) = view.fetch(
+    ((space, calibrated_at, total, missing, elsewhere, left_behind),) = view.fetch(
         f"""
-        SELECT (SELECT count(*) FROM lesson l WHERE {view.visible("l")}),
+        SELECT s.model || ' ' || s.revision || ' (' || s.dimension || ')', s.calibrated_at,
+            (SELECT count(*) FROM lesson l WHERE {view.visible("l")}),
             (SELECT count(*) FROM lesson l WHERE {view.visible("l")} AND l.created_at <= %(embedded)s AND NOT EXISTS (
-                SELECT 1 FROM lesson_embedding e WHERE e.lesson_id = l.id AND e.space_id = %(space)s)),
+                SELECT 1 FROM lesson_embedding e WHERE e.lesson_id = l.id AND e.space_id = s.id)),
             (SELECT count(*) FROM lesson_embedding e
-                WHERE {view.visible("e")} AND e.space_id IS DISTINCT FROM %(space)s),
+                WHERE {view.visible("e")} AND e.space_id IS DISTINCT FROM s.id),
             (SELECT count(*) FROM lesson_tombstone t
-                WHERE {view.visible("t")} AND t.space_id IS DISTINCT FROM %(space)s)
+                WHERE {view.visible("t")} AND t.space_id IS DISTINCT FROM s.id)
+        FROM (SELECT) one LEFT JOIN embedding_space s ON s.is_active
         """,
-        space=space.pk if space else None,
         embedded=view.now - EMBEDDED_WITHIN,
     )
     return Vectors(
-        space=str(space) if space else None,
-        calibrated_at=space.calibrated_at if space else None,
+        space=space,
+        calibrated_at=calibrated_at,
         lessons=total,
         missing=missing,
         in_other_spaces=elsewhere,
