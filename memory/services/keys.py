@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from memory.errors import Conflict, Invalid, NotFound
-from memory.models import Account, ApiKey
+from memory.models import Account, ApiKey, OperatorAct
 from memory.models.vocabulary import OperatorAction, OutcomeSource
 from memory.services import acts
 from memory.services.caller import Caller
@@ -82,8 +82,9 @@ def rotate(key_id: UUID, *, by: str, grace: timedelta = timedelta(0), expires_at
     """A key that takes another's place: its account, name, source and scopes, under a secret of its own.
 
     The old one works for `grace` longer and no longer than it would have, or is revoked at once. The new one lives as
-    long as the old one was to, counted from now, unless `expires_at` says until when. Raises NotFound, Conflict for a
-    key that does not work any more, and Invalid naming `grace` or `expires_at`.
+    long as the old one was to, counted from now, unless `expires_at` says until when. A form that is sent twice makes
+    one new key. Raises NotFound, Conflict for a key that does not work any more or has been replaced, and Invalid
+    naming `grace` or `expires_at`.
     """
     now = timezone.now()
     if not timedelta(0) <= grace <= MAX_GRACE:
@@ -95,6 +96,8 @@ def rotate(key_id: UUID, *, by: str, grace: timedelta = timedelta(0), expires_at
         raise NotFound("There is no such key.")
     if not is_live(old, now):
         raise Conflict(f"The key {old.prefix} does not work any more. Make a new one.")
+    if OperatorAct.objects.filter(action=OperatorAction.KEY_ROTATED, detail__startswith=f"{old.prefix} ").exists():
+        raise Conflict(f"The key {old.prefix} has been replaced already. Rotate the one that replaced it.")
     life = None if old.expires_at is None else now + (old.expires_at - old.created_at)
     made = create_key(
         old.account, name=old.name, source=old.outcome_source, scopes=old.scopes, expires_at=expires_at or life

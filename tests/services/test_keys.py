@@ -70,6 +70,14 @@ class TestARotatedKey:
             rotate(uuid4(), by="user:7")
         assert ApiKey.objects.count() == 1
 
+    def test_has_one_successor_however_often_it_is_asked_for(self, agent: Agent) -> None:
+        made = rotate(agent.key.pk, by="user:7", grace=DAY)
+        with pytest.raises(Conflict, match="has been replaced already"):
+            rotate(agent.key.pk, by="user:7", grace=DAY)
+        assert ApiKey.objects.count() == 2
+        rotate(made.key.pk, by="user:7", grace=DAY)
+        assert ApiKey.objects.count() == 3
+
     def test_is_journalled_by_prefix_and_never_by_secret(self, agent: Agent) -> None:
         made = rotate(agent.key.pk, by="user:7")
         entry = last()
