@@ -23,6 +23,7 @@ from memory.management.agent.told import REASONS, Told
 from memory.management.commands.demo_agent import refuse_others
 from memory.models import Account, ApiKey, Interaction, Lesson
 from memory.rules.summary import Turn
+from memory.services import sampling
 from memory.services.keys import create_key
 from tests.conftest import Agent, make_agent
 
@@ -65,8 +66,11 @@ def played(client: Client, run: int = 1) -> Told:
 
 
 @override_settings(SONDER_TRUST_POLICY="trial")
-def test_under_the_default_policy_everything_comes_of_it_and_of_a_second_run(client: Client) -> None:
+def test_under_the_default_policy_everything_comes_of_it_and_of_a_second_run(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A correction brings the harmful lesson back; only a store with `seed_demo` has something to merge."""
+    monkeypatch.setattr(sampling, "withheld_share", lambda *_: 0.2)  # a coin that keeps the run short
     for run in (1, 2):
         told = played(client, run)
         assert told.missing == ["prune plan"], told

@@ -245,7 +245,7 @@ class TestSnooze:
         ReviewItem.objects.update(snoozed_servings=0)
         maintenance_review_queue()
         assert status(item) == "open"
-        assert JobRun.objects.get(job="review_queue").figures == {"woken": 1, "weighed": 1}
+        assert JobRun.objects.get(job="review_queue").figures == {"woken": 1, "weighed": 1, "webhooks_told": 0}
 
 
 class TestAssigning:

@@ -11,7 +11,7 @@ from memory.management.agent.told import MODEL_REASONS, REASONS, Told
 
 OPEN: Final = ("pending", "claimed", "retryable")
 TAUGHT, REFUSED = 15, 29  # interactions of the first two parts
-HARMED, SAMPLED = 40, 90  # most interactions for a quarantine, and for a sample on probation
+HARMED, SAMPLED = 340, 90  # most interactions for a quarantine, which a coin delays, and for a sample on probation
 #: Interactions that the parts of the story after each part may need, with bad luck in every toss.
 NEEDED_AFTER: Final = (REFUSED + HARMED + 1 + SAMPLED, HARMED + 1 + SAMPLED, SAMPLED, 0)
 LEAST: Final = TAUGHT + NEEDED_AFTER[0]
