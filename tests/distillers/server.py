@@ -71,6 +71,7 @@ def chat_server() -> Iterator[Server]:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content) + server.promised))
+            self.send_header("Connection", "close")  # said, or a client asks again on a connection that is about to go
             for name, value in server.headers.items():
                 self.send_header(name, value)
             self.end_headers()
@@ -81,7 +82,6 @@ def chat_server() -> Iterator[Server]:
                     time.sleep(server.drip)
             else:
                 self.wfile.write(content)
-            self.close_connection = True
 
         def log_message(self, *_):
             pass

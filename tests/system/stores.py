@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -30,8 +30,9 @@ def new_store() -> Iterator[Path]:
         yield var
     finally:
         for process in processes_of(var):
-            if process.name() != "postgres":
-                process.kill()
+            if not is_postgres(process):
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
         end_postgres(var)
         shutil.rmtree(folder)
 
@@ -44,8 +45,9 @@ def copy(store: Path, var: Path) -> None:
 def end_postgres(var: Path) -> None:
     """Stops the PostgreSQL of a store that is thrown away: at once, without writing anything down first."""
     for process in processes_of(var):
-        if process.name() == "postgres" and process.pid == postmaster(var):
-            process.send_signal(signal.SIGQUIT)
+        if is_postgres(process) and process.pid == postmaster(var):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGQUIT)
     wait_until(lambda: not running(var))
 
 
@@ -68,7 +70,15 @@ def manage(
 
 def running(var: Path) -> bool:
     """Whether the PostgreSQL of the store in `var` runs."""
-    return any(process.name() == "postgres" for process in processes_of(var))
+    return any(is_postgres(process) for process in processes_of(var))
+
+
+def is_postgres(process: psutil.Process) -> bool:
+    """Whether it is one of PostgreSQL's; what has ended meanwhile is none."""
+    try:
+        return str(process.name()) == "postgres"
+    except psutil.NoSuchProcess:
+        return False
 
 
 def postmaster(var: Path) -> int | None:
@@ -84,7 +94,15 @@ def kill(number: int | None) -> None:
     assert number
     process = psutil.Process(number)
     process.kill()
-    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: ended(process))
+
+
+def ended(process: psutil.Process) -> bool:
+    """Whether nothing of a process is left but its entry in the table."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def processes_of(var: Path) -> list[psutil.Process]:
