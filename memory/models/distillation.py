@@ -4,27 +4,20 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from memory.models.base import at_least, one_of, together
+from memory.models.base import at_least, one_of
 from memory.models.interaction import Interaction
+from memory.models.leased import Leased, held_while_claimed
 from memory.models.vocabulary import TERMINAL_DISTILLATION, DistillationReason, DistillationState, Signal
 
-CLAIM_COLUMNS = ("claim_token", "owner", "claimed_at", "lease_expires_at")
-_CLAIMED = Q(**{f"{c}__isnull": False for c in CLAIM_COLUMNS})
-_UNCLAIMED = Q(**{f"{c}__isnull": True for c in CLAIM_COLUMNS})
 _TERMINAL = Q(state__in=TERMINAL_DISTILLATION)
 
 
-class LessonDistillation(models.Model):
+class LessonDistillation(Leased):
     """One interaction on its way to a lesson or a recorded refusal. Only the holder of the token may finish it."""
 
     interaction = models.OneToOneField(Interaction, models.PROTECT, primary_key=True)
     state = models.CharField(max_length=10, choices=DistillationState.choices)
     signal = models.CharField(max_length=16, choices=Signal.choices)
-    claim_token = models.UUIDField(null=True)
-    owner = models.CharField(max_length=200, null=True)
-    claimed_at = models.DateTimeField(null=True)
-    lease_expires_at = models.DateTimeField(null=True)
-    attempts = models.IntegerField()
     last_error = models.TextField(blank=True)
     result_reason = models.CharField(max_length=24, choices=DistillationReason.choices, null=True)
     lesson = models.UUIDField(null=True)
@@ -38,12 +31,7 @@ class LessonDistillation(models.Model):
             one_of("lesson_distillation", "signal", Signal.values),
             one_of("lesson_distillation", "result_reason", DistillationReason.values),
             at_least("lesson_distillation", "attempts", 0),
-            together("lesson_distillation", "claim", CLAIM_COLUMNS),
-            models.CheckConstraint(
-                name="lesson_distillation_claimed_has_holder",
-                condition=(Q(state="claimed") & _CLAIMED) | (~Q(state="claimed") & _UNCLAIMED),
-                violation_error_message="the claim columns are set if and only if the state is claimed.",
-            ),
+            *held_while_claimed("lesson_distillation"),
             models.CheckConstraint(
                 name="lesson_distillation_terminal_is_complete",
                 condition=(_TERMINAL & Q(completed_at__isnull=False, result_reason__isnull=False))

@@ -7,14 +7,12 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from memory.models.base import SHA256, Recorded, at_least, matches, not_empty, one_of, together
-from memory.models.distillation import CLAIM_COLUMNS
+from memory.models.leased import Leased, held_while_claimed
 from memory.models.scope import Account
 from memory.models.vocabulary import TERMINAL_DELIVERY, AlertState, DeliveryState, DisabledBecause, WebhookEvent
 
 #: What an endpoint can choose; a test is sent to whichever it is asked for.
 CHOSEN_EVENTS = tuple(event.value for event in WebhookEvent if event != WebhookEvent.TEST)
-_CLAIMED = Q(**{f"{c}__isnull": False for c in CLAIM_COLUMNS})
-_UNCLAIMED = Q(**{f"{c}__isnull": True for c in CLAIM_COLUMNS})
 _TERMINAL = Q(state__in=TERMINAL_DELIVERY)
 
 
@@ -57,7 +55,7 @@ class WebhookEndpoint(Recorded):
         return self.url
 
 
-class WebhookDelivery(Recorded):
+class WebhookDelivery(Recorded, Leased):
     """One event on its way to one endpoint. Only the holder of the token may record how it went."""
 
     endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE)
@@ -65,11 +63,6 @@ class WebhookDelivery(Recorded):
     subjects = ArrayField(models.UUIDField(), help_text="Every id in the body: an erasure looks here.")
     body = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=DeliveryState.choices)
-    claim_token = models.UUIDField(null=True)
-    owner = models.CharField(max_length=200, null=True)
-    claimed_at = models.DateTimeField(null=True)
-    lease_expires_at = models.DateTimeField(null=True)
-    attempts = models.IntegerField()
     next_attempt_at = models.DateTimeField(db_default=Now())
     last_status = models.IntegerField(null=True, help_text="HTTP status of the latest answer.")
     last_error = models.CharField(max_length=300, blank=True)
@@ -81,12 +74,7 @@ class WebhookDelivery(Recorded):
             one_of("webhook_delivery", "event", WebhookEvent.values),
             one_of("webhook_delivery", "state", DeliveryState.values),
             at_least("webhook_delivery", "attempts", 0),
-            together("webhook_delivery", "claim", CLAIM_COLUMNS),
-            models.CheckConstraint(
-                name="webhook_delivery_claimed_has_holder",
-                condition=(Q(state="claimed") & _CLAIMED) | (~Q(state="claimed") & _UNCLAIMED),
-                violation_error_message="the claim columns are set if and only if the state is claimed.",
-            ),
+            *held_while_claimed("webhook_delivery"),
             models.CheckConstraint(
                 name="webhook_delivery_terminal_is_complete",
                 condition=(_TERMINAL & Q(completed_at__isnull=False)) | (~_TERMINAL & Q(completed_at__isnull=True)),

@@ -21,6 +21,7 @@ from memory.rules.signals import Verdict
 from memory.services import acts
 from memory.services import distillation_lease as lease
 from memory.services.caller import Caller
+from memory.services.leases import UNCLAIMED
 from memory.services.nudge import nudge
 
 DISTILL = "distill"
@@ -100,7 +101,7 @@ def _return(interaction: UUID, signal: str) -> bool:
 def _turn(opened: "QuerySet[LessonDistillation]", signal: str) -> bool:
     """Whether a warning that was not closed yet became a lesson: what failed was mended. Its worker loses it."""
     turned = opened.filter(signal=FAILED).update(
-        state=DistillationState.PENDING, signal=signal, attempts=0, **lease.UNCLAIMED
+        state=DistillationState.PENDING, signal=signal, attempts=0, **UNCLAIMED
     )
     return turned == 1
 

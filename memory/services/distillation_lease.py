@@ -11,8 +11,6 @@ worker that hangs. A worker that dies leaves its claim to expire; the attempt wa
 crash counts too.
 """
 
-import os
-import socket
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -23,14 +21,12 @@ from django.utils import timezone
 
 from memory import conf
 from memory.models import LessonDistillation
-from memory.models.distillation import CLAIM_COLUMNS
 from memory.models.vocabulary import DistillationReason, DistillationState
 from memory.rules.distillation import wait_after
+from memory.services.leases import UNCLAIMED
 
 OPEN = (DistillationState.PENDING, DistillationState.CLAIMED, DistillationState.RETRYABLE)
 WAITING = (DistillationState.PENDING, DistillationState.RETRYABLE)
-UNCLAIMED = dict.fromkeys(CLAIM_COLUMNS)
-MAX_OWNER = 200
 DUE_AT_ONCE = 500  # rows that one look at the queue brings
 
 
@@ -46,11 +42,6 @@ class Claim:
     token: UUID
     signal: str  # the outcome that it rests on
     attempt: int  # which one this is, from 1
-
-
-def owner(task: str) -> str:
-    """Host, process and task that hold a claim, for whoever looks into a stuck one."""
-    return f"{socket.gethostname()}:{os.getpid()}:{task}"[:MAX_OWNER]
 
 
 def claim(interaction: UUID, by: str) -> Claim | None:

@@ -31,6 +31,7 @@ from memory.rules.text import clean
 from memory.services import distillation_lease as lease
 from memory.services.distillation_lease import Claim, LeaseLost
 from memory.services.gates import Meaning, quality_gates, text_gates
+from memory.services.leases import owner
 from memory.services.lesson import NewLesson, flag, store
 from memory.services.scoping import lesson_account
 
@@ -60,7 +61,7 @@ def distill(interaction: UUID, task: str = "") -> DistillationState | None:
     or is off. Raises DistillerUnavailable if the distiller is not set up.
     """
     distiller = distillers.distiller()
-    claim = lease.claim(interaction, lease.owner(task)) if distiller else None
+    claim = lease.claim(interaction, owner(task)) if distiller else None
     if distiller is None or claim is None:
         return None
     try:

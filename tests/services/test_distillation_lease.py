@@ -17,6 +17,7 @@ from memory.models.vocabulary import DistillationReason, TombstoneReason
 from memory.services import distillation_lease as lease
 from memory.services import distilling, tombstone
 from memory.services.distillation_lease import Claim, LeaseLost
+from memory.services.leases import owner
 from memory.services.lesson import flag
 from memory.services.scoping import lock_scope
 from tests.distillers.server import LESSON, Server
@@ -60,7 +61,7 @@ def meanwhile(work: Callable[[], object]) -> Callable[[object], None]:
 
 
 def taken(account: Account) -> Claim:
-    claim = lease.claim(good_work(account), lease.owner("t"))
+    claim = lease.claim(good_work(account), owner("t"))
     assert claim is not None
     return claim
 
@@ -79,7 +80,7 @@ class TestClaim:
             expire_lease(interaction)
         else:
             put_into(interaction, state, attempts=1)
-        claims = at_once(*[lambda: lease.claim(interaction, lease.owner("t"))] * 6)
+        claims = at_once(*[lambda: lease.claim(interaction, owner("t"))] * 6)
         (winner,) = [claim for claim in claims if claim]
         found = row(interaction)
         assert (found.state, found.claim_token, found.attempts) == ("claimed", winner.token, 2)
@@ -108,7 +109,7 @@ class TestClaim:
         assert (found.lease_expires_at - found.claimed_at).total_seconds() == pytest.approx(300, abs=1)
 
     def test_an_owner_of_any_length_fits(self, account: Account) -> None:
-        assert lease.claim(good_work(account), lease.owner("t" * 500)) is not None
+        assert lease.claim(good_work(account), owner("t" * 500)) is not None
 
 
 class TestFencing:

@@ -18,7 +18,8 @@ from memory.models import WebhookDelivery, WebhookEndpoint
 from memory.models.vocabulary import DeliveryState, DisabledBecause
 from memory.models.webhook import CHOSEN_EVENTS
 from memory.rules import webhooks as rules
-from memory.services.webhooks.lease import OPEN, UNCLAIMED
+from memory.services.leases import UNCLAIMED
+from memory.services.webhooks.lease import OPEN
 
 MAX_DESCRIPTION = 200  # characters, as the column holds
 

@@ -17,12 +17,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from memory.models import WebhookDelivery
-from memory.models.distillation import CLAIM_COLUMNS
 from memory.models.vocabulary import DeliveryState
 from memory.rules.webhooks import GIVE_UP_AFTER
+from memory.services.leases import UNCLAIMED
 
 OPEN = (DeliveryState.PENDING, DeliveryState.CLAIMED)
-UNCLAIMED = dict.fromkeys(CLAIM_COLUMNS)
 #: Longer than any attempt, resolving a name included: a lease that ends early means that somebody is told twice.
 LEASE = timedelta(minutes=3)
 DUE_AT_ONCE = 100  # deliveries of one endpoint that one look at the queue brings

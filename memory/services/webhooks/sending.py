@@ -19,7 +19,7 @@ from memory import conf
 from memory.models import WebhookDelivery, WebhookEndpoint
 from memory.models.vocabulary import DeliveryState, DisabledBecause, WebhookEvent
 from memory.rules import webhooks as rules
-from memory.services.distillation_lease import owner
+from memory.services.leases import owner
 from memory.services.webhooks import lease
 from memory.services.webhooks.endpoints import disable, key_id, secret_of
 from memory.services.webhooks.events import deliver
