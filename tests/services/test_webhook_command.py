@@ -1,7 +1,6 @@
 """`webhook` adds, lists, tries out and switches endpoints, or says in a sentence why not."""
 
 import json
-from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
@@ -9,23 +8,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from memory.models import Account, WebhookDelivery, WebhookEndpoint
-from tests.services.receiver import Receiver, receiving
+from tests.services.receiver import Receiver
 
 pytestmark = pytest.mark.django_db
 URL = "https://hooks.example.com/sonder"
-
-
-@pytest.fixture(scope="module")
-def _running() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
-
-
-@pytest.fixture
-def receiver(_running: Receiver, settings: Any) -> Receiver:
-    _running.forget()
-    settings.SONDER_WEBHOOK_NETWORKS = "127.0.0.1/32"
-    return _running
 
 
 def run(*arguments: str) -> Any:

@@ -3,7 +3,6 @@
 import socket
 import ssl
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,6 @@ from memory.services.webhooks.transport import Answer, Undelivered, post
 from tests.services.receiver import Receiver, receiving
 
 LOOPBACK = networks("127.0.0.1/32")
-
-
-@pytest.fixture(scope="module")
-def _running() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
 
 
 @pytest.fixture

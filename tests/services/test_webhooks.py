@@ -1,7 +1,7 @@
 """Webhooks: what happened is told to who wants to hear, at least once, signed, and without a text of anybody's."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from tests.markdown import fences
 from tests.models.rows import insert
 from tests.services.near import place
 from tests.services.play import make_callers, say, serve
-from tests.services.receiver import Receiver, receiving
+from tests.services.receiver import Receiver
 from tests.services.test_contradiction import ALWAYS, NEVER
 
 pytestmark = pytest.mark.django_db
@@ -46,19 +46,6 @@ REASON = "Nobody may read this reason outside."
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "webhooks.md"
 
 Make = Callable[..., WebhookEndpoint]
-
-
-@pytest.fixture(scope="module")
-def _running() -> Iterator[Receiver]:
-    with receiving() as running:
-        yield running
-
-
-@pytest.fixture
-def receiver(_running: Receiver, settings: Any) -> Receiver:
-    _running.forget()
-    settings.SONDER_WEBHOOK_NETWORKS = "127.0.0.1/32"
-    return _running
 
 
 @pytest.fixture
