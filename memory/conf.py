@@ -59,7 +59,7 @@ class Conf:
         "still; hearsay and what nobody signed move nothing.",
     )
     probation_after_hours: float = setting(
-        24.0, "Hours without probation after the last loss (`reference`) or after entering quarantine (`trial`).", low=0
+        24.0, "Hours without probation after entering quarantine, and after the last loss under `reference`.", low=0
     )
     probation_share: float = setting(
         0.05,

@@ -40,7 +40,10 @@ def _hours(since: datetime | None, now: datetime) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceSampling:
-    """A fixed share of tasks lets a quarantined lesson through, some time after its last loss; no coin."""
+    """A fixed share of tasks lets a quarantined lesson through, some time after its last loss; no coin.
+
+    The pause counts from the quarantine where that came later: a person may quarantine a lesson that never lost.
+    """
 
     digest: str  # of the task
     now: datetime
@@ -50,7 +53,7 @@ class ReferenceSampling:
         return admits_reference(
             lesson=candidate.lesson_id,
             task_digest=self.digest,
-            hours_since_loss=_hours(candidate.last_loss_at, self.now),
+            hours_since_loss=self._paused(candidate),
             after_hours=self.constants.after_hours,
             share=self.constants.share,
         )
@@ -61,9 +64,13 @@ class ReferenceSampling:
     def probability(self, candidate: Candidate, exposure: Exposure) -> float:
         if candidate.state != "quarantined":
             return 1.0
-        waited = _hours(candidate.last_loss_at, self.now) >= self.constants.after_hours
+        waited = self._paused(candidate) >= self.constants.after_hours
         share = self.constants.share if waited else 0.0
         return share if exposure == Exposure.PROBATION else 1 - share
+
+    def _paused(self, candidate: Candidate) -> float:
+        """Hours without a sample so far."""
+        return min(_hours(candidate.last_loss_at, self.now), _hours(candidate.quarantined_at, self.now))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -148,6 +148,16 @@ def test_tombstone_reextraction_stays_inactive(agent: Agent, rita: Browser, less
     assert acts.recalled(agent, CLOCK_TASK) == [CLOCK], "a person lets it back, and nobody else"
 
 
+@pytest.mark.parametrize("policy", ["reference", "trial"])
+def test_what_a_person_keeps_out_has_its_pause_though_it_never_lost(
+    agent: Agent, rita: Browser, settings: Any, policy: str
+) -> None:
+    settings.SONDER_TRUST_POLICY, settings.SONDER_PROBATION_SHARE = policy, 0.5
+    acts.learn(agent, CLOCK)
+    rita.did("quarantine", acts.stored(agent.account, CLOCK))
+    assert [acts.recalled(agent, f"{CLOCK_TASK}, run {n}") for n in range(20)] == [[]] * 20
+
+
 def test_tombstone_no_second_memory_unit(agent: Agent, rita: Browser, lesson_scope: str) -> None:
     """Many rejected at once leave one row and one tombstone each; one undo of all brings all back."""
     texts = {TIMEOUT: TIMEOUT_TASK, CLOCK: CLOCK_TASK}
