@@ -41,7 +41,7 @@ lint: setup ## ruff and mypy
 audit: setup ## ask PyPI whether a package of requirements.lock has a known vulnerability
 	@$(BIN)/python -m scripts.audit
 
-bench: setup ## measure and write evaluation/reports/performance.md (about 15 minutes; BENCH_FULL=1 adds a million lessons)
+bench: setup ## measure speed and add it to evaluation/reports/performance.md (half an hour; BENCH_FULL=1 adds a million lessons)
 	@$(BIN)/python -m evaluation.performance $(ARGS)
 
 evaluate: setup ## measure trust, retrieval and the loop anew and write evaluation/reports (about an hour; DATA=the labelled data)

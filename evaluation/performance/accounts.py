@@ -27,12 +27,12 @@ def measure(bench: Bench) -> list[Finding]:
     )
     small = [Scope(account_id=others[i % len(others)][0], reviewed_only=False) for i in range(ROUNDS)]
     return [
-        *_account(bench, f"the large account among {ACCOUNTS:,}", large, at_most=None),
-        *_account(bench, f"small accounts among {ACCOUNTS:,}", small, at_most=1.3 if bench.judged else None),
+        *_account(bench, "large", f"the large account among {ACCOUNTS:,}", large, at_most=None),
+        *_account(bench, "small", f"small accounts among {ACCOUNTS:,}", small, at_most=1.3 if bench.judged else None),
     ]
 
 
-def _account(bench: Bench, whose: str, scopes: list[Scope], at_most: float | None) -> list[Finding]:
+def _account(bench: Bench, key: str, whose: str, scopes: list[Scope], at_most: float | None) -> list[Finding]:
     vectors = bench.tasks.vectors
     with transaction.atomic():
         taken = in_turns(
@@ -50,6 +50,7 @@ def _account(bench: Bench, whose: str, scopes: list[Scope], at_most: float | Non
     return [
         compared(
             bench.lessons,
+            f"meaning.speed_of_{key}",
             f"semantic top 20, {whose}",
             ours=taken["ours"],
             floor=taken["raw"],
@@ -57,6 +58,11 @@ def _account(bench: Bench, whose: str, scopes: list[Scope], at_most: float | Non
             at_most=at_most,
         ),
         Finding(
-            lessons=bench.lessons, what=f"recall@20, {whose}", result=mean(np.array(shares)), unit="share", bar=RECALL
+            key=f"meaning.recall_of_{key}",
+            lessons=bench.lessons,
+            what=f"recall@20, {whose}",
+            result=mean(np.array(shares)),
+            unit="share",
+            bar=RECALL,
         ),
     ]

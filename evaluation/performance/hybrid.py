@@ -40,6 +40,7 @@ def speed(bench: Bench) -> list[Finding]:
     return [
         compared(
             bench.lessons,
+            "hybrid.fused",
             "hybrid: 40 by meaning, 40 by words, fused",
             ours=taken["fused"],
             floor=taken["raw"],
@@ -48,6 +49,7 @@ def speed(bench: Bench) -> list[Finding]:
         ),
         compared(
             bench.lessons,
+            "hybrid.find",
             "whole retrieval: hybrid, evidence, gate, MMR, controls",
             ours=taken["find"],
             floor=taken["raw"],

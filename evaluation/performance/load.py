@@ -18,7 +18,7 @@ from memory.rules.text import identifiers
 from memory.search.terms import tsquery
 from memory.services.keys import create_key
 from memory.services.space import configured_space
-from memory.services.standing import rebuild_sums
+from memory.services.standing import SUMS
 
 COHORT: Final = 5  # lessons handed out together
 QUARANTINED_EVERY: Final = 20  # one lesson in twenty is quarantined
@@ -101,7 +101,9 @@ def usage(size: int, servings: int) -> None:
     key = create_key(account, name="benchmark", source="caller", scopes=["loop", "read"]).key
     for statement in _usage_statements(size, size * servings // COHORT, key):
         execute(statement)
-    rebuild_sums()
+    for table, (columns, values, statement) in SUMS.items():
+        execute(f"INSERT INTO {table} ({', '.join((*columns, *values))}) {statement}")
+    execute("ANALYZE")
 
 
 def _usage_statements(size: int, interactions: int, key: ApiKey) -> list[str]:
@@ -144,7 +146,7 @@ def _usage_statements(size: int, interactions: int, key: ApiKey) -> list[str]:
             false, '{}', 1 FROM lesson_usage GROUP BY lesson_id
         """,
         "DROP TABLE work",
-        "ANALYZE",
+        "ANALYZE credit, outcome, lesson_usage",
     ]
 
 

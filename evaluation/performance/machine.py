@@ -32,8 +32,8 @@ class Machine:
 
 def describe() -> Machine:
     ((postgresql, pgvector, shared_buffers),) = fetch(
-        "SELECT split_part(current_setting('server_version'), ' ', 1), extversion, current_setting('shared_buffers') "
-        "FROM pg_extension WHERE extname = 'vector'"
+        "SELECT split_part(current_setting('server_version'), ' ', 1), default_version, "
+        "current_setting('shared_buffers') FROM pg_available_extensions WHERE name = 'vector'"
     )
     return Machine(
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,

@@ -21,7 +21,7 @@ from django.test import Client
 from evaluation.performance.bench import Bench
 from evaluation.performance.finding import Finding, compared
 from evaluation.performance.store import ROOT
-from evaluation.performance.timing import Side, in_turns, mean
+from evaluation.performance.timing import Floats, Side, in_turns, mean
 from memory.embedding.active import provider
 from memory.models import Account
 from memory.models.base import new_id
@@ -133,9 +133,14 @@ def speed(bench: Bench) -> list[Finding]:
             {"first": first, "again": again, "both": Side(act=compute), "sql": Side(act=lambda i: replays[i]())}
         )
         rate = throughput(port, token, tasks)
+    return _found(bench, taken, rate)
+
+
+def _found(bench: Bench, taken: dict[str, Floats], rate: Floats) -> list[Finding]:
     return [
         compared(
             bench.lessons,
+            "http.first",
             "one retrieval over HTTP, usage written",
             ours=taken["first"],
             floor=taken["both"],
@@ -144,16 +149,23 @@ def speed(bench: Bench) -> list[Finding]:
         ),
         compared(
             bench.lessons,
+            "http.again",
             "the same for a task that was asked before",
             ours=taken["again"],
             floor=taken["sql"],
             against="replay of its SQL by psycopg",
         ),
-        Finding(lessons=bench.lessons, what=f"retrievals, {CLIENTS} clients", result=mean(rate), unit="per second"),
+        Finding(
+            key="http.rate",
+            lessons=bench.lessons,
+            what=f"retrievals, {CLIENTS} clients",
+            result=mean(rate),
+            unit="per second",
+        ),
     ]
 
 
-def throughput(port: int, token: str, tasks: list[str]) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def throughput(port: int, token: str, tasks: list[str]) -> Floats:
     """Retrievals a second of all clients together, in each of a few stretches."""
 
     def work(n: int) -> None:

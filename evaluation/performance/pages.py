@@ -7,7 +7,7 @@ sent, carried out, and the next page in its place.
 import html
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -20,7 +20,8 @@ from django.urls import reverse
 from evaluation.performance.bench import Bench
 from evaluation.performance.desk import Desk, addresses, lay, wish
 from evaluation.performance.finding import Bar, Finding, compared
-from evaluation.performance.store import Shape, spoil
+from evaluation.performance.forms import fields
+from evaluation.performance.store import Shape, scratch
 from evaluation.performance.timing import Floats, Side, in_turns, median_ms, quantile_ms
 from memory.models import Account, ApiKey, Contradiction, Interaction, Lesson, Membership, ReviewItem
 from memory.models.sql import execute
@@ -44,12 +45,12 @@ DECISION: Final = Bar(limit=200)  # ms: decided, and the next one is there
 
 
 def measure(bench: Bench) -> list[Finding]:
-    spoil(bench.shape)  # what follows furnishes and decides
-    who = _reviewer()
-    desk = _furnish(who)
-    client = _Client(headers={"Host": "localhost"})
-    client.force_login(get_user_model().objects.get(pk=who.user_id))
-    return [*_looks(bench, client, desk), _paging(bench, client), *_decisions(bench, client)]
+    with scratch(bench.shape):  # what follows furnishes and decides
+        who = _reviewer()
+        desk = _furnish(who)
+        client = _Client(headers={"Host": "localhost"})
+        client.force_login(get_user_model().objects.get(pk=who.user_id))
+        return [*_looks(bench, client, desk), _paging(bench, client), *_decisions(bench, client)]
 
 
 class _Client(Client):
@@ -118,6 +119,7 @@ def _looking(client: _Client, url: str) -> Callable[[int], object]:
 
 def _often(bench: Bench, what: str, seconds: Floats, bar: Bar | None) -> Finding:
     return Finding(
+        key=f"pages.{what}",
         lessons=bench.lessons,
         what=f"{what}, 95 times in 100 within",
         result=quantile_ms(seconds, OFTEN),
@@ -139,6 +141,7 @@ def _paging(bench: Bench, client: _Client) -> Finding:
     )
     return compared(
         bench.lessons,
+        "pages.far",
         f"page {FAR} of the inbox",
         ours=taken["far"],
         floor=taken["first"],
@@ -201,14 +204,7 @@ class _Seat:
 
 def _form(verdict: str) -> Callable[[str], dict[str, str]]:
     """The fields of the form that gives this verdict at once."""
-
-    def fields(page: str) -> dict[str, str]:
-        forms: Sequence[str] = re.findall(r"<form[^>]*action=\"/review/decide/\".*?</form>", page, re.DOTALL)
-        form = next(form for form in forms if f'name="decision" value="{verdict}"' in form)
-        found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form)
-        return {name: html.unescape(value) for name, value in found if name != "csrfmiddlewaretoken"}
-
-    return fields
+    return lambda page: fields(page, verdict)
 
 
 def _asked(verdict: str) -> Callable[[str], dict[str, str]]:

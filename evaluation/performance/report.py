@@ -1,57 +1,92 @@
-"""The findings as a page."""
+"""What was found, as a page: the bars first, then every number by size of store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from evaluation.performance import pages
-from evaluation.performance.finding import Finding
+from evaluation.performance import record
+from evaluation.performance.bars import Verdict, verdicts
+from evaluation.performance.finding import Finding, Unit
+from evaluation.performance.how import HOW
 from evaluation.performance.machine import Machine
-from evaluation.performance.timing import ROUNDS, Estimate
+from evaluation.performance.record import Group
+from evaluation.performance.timing import Estimate
 
-REPORT: Final = Path(__file__).resolve().parents[1] / "reports" / "performance.md"
-
-_HOW: Final = f"""\
-## How it was measured
-
-`make bench` builds a store of synthetic lessons for each size in a database of its own, with usage rows, credits and
-sums, and one lesson in twenty quarantined. Texts follow Zipf's law; vectors have the spread and the local dimension
-of real lessons (`evaluation/performance/corpus.py`). Both sides of a ratio run in turns in one process and, but for
-HTTP, on one connection: {ROUNDS} rounds after a warm-up, each with another task. numpy and the embedding model use one
-thread. Times are medians, brackets hold 95% bootstrap intervals. Absolute times depend on the machine and on what else
-it does, ratios hardly. The raw top 20 searches with the same effort (`hnsw.ef_search`) as ours.
-
-Recall and precision compare with exact search over the same rows. Words are ranked by the sum of their inverse document
-frequencies, BM25 with k1 = 0: normalising by length, as BM25's usual constants do, costs recall on real lessons, which
-are one sentence each. So two precisions are given: one says how far the order is from the usual BM25's, the other what
-bounding the work loses. In the replay that HTTP is compared with, psycopg runs each statement of the same request with
-the same parameters, new ids for new rows, in one transaction.
-
-The review pages are looked at in a store of 10,000 lessons and 100,000 servings of its own, with over 5,000 questions
-and as many decisions of long ago, in one process and without the network: the result is the time within which 95 of 100
-looks (of {pages.LOOKS}) and decisions (of {pages.DECISIONS}) were done, "our ms" their median. A decision is sent,
-carried out, and answered with the next question. Files of everything have no bar.
-"""
+PAGE: Final = "performance.md"
+MARKS: Final = {True: "yes", False: "**no**", None: "not measured"}
+SUFFIX: Final[dict[Unit, str]] = {"x": "x", "ms": " ms", "per second": " a second", "MB": " MB", "lost": " lost"}
 
 
-def page(findings: Sequence[Finding], machine: Machine) -> str:
+def save(groups: Sequence[Group], folder: Path) -> str:
+    """Writes the record and its page; returns the page."""
+    record.write(groups, folder)
+    told = page(groups)
+    (folder / PAGE).write_text(told, encoding="utf-8")
+    return told
+
+
+def page(groups: Sequence[Group]) -> str:
     """The whole report as Markdown."""
-    judged = [finding for finding in findings if finding.met is not None]
-    missed = [finding for finding in judged if not finding.met]
-    verdict = f"{len(judged) - len(missed)} of {len(judged)} bars met."
-    parts = ["# Performance", verdict, _machine(machine)]
-    for lessons, group in groupby(sorted(findings, key=lambda f: f.lessons), key=lambda f: f.lessons):
-        parts.append(f"## {lessons:,} lessons\n\n{_table(list(group))}")
-    return "\n\n".join([*parts, _HOW])
+    found = verdicts(finding for group in groups for finding in group.findings)
+    known = [verdict for verdict in found if verdict.met is not None]
+    met = f"{sum(verdict.met is True for verdict in known)} of {len(known)} bars met at every size that was measured"
+    parts = ["# Performance", f"{met}.", _bars(found), *_machines(groups)]
+    for lessons, same in groupby(groups, key=lambda group: group.lessons):
+        parts.append(_size(lessons, list(same)))
+    return "\n\n".join([*parts, HOW])
 
 
-def _machine(m: Machine) -> str:
+def _bars(found: Iterable[Verdict]) -> str:
+    head = "| what | bar | judged at | met | closest to the bar |\n| --- | --- | --- | --- | --- |\n"
+    return head + "\n".join(_bar(verdict) for verdict in found)
+
+
+def _bar(v: Verdict) -> str:
+    sizes = ", ".join(f"{size:,}" for size in v.sizes) + " lessons" if v.sizes else f"`{v.row.command}` measures it"
+    told = v.missed or ((v.closest,) if v.closest else ())
+    cells = (v.row.what, v.row.bar, sizes, MARKS[v.met], "; ".join(map(_judged, told)))
+    return f"| {' | '.join(cells)} |"
+
+
+def _judged(f: Finding) -> str:
+    where = f"{f.what}, {f.lessons:,} lessons"
+    return f"{where}: {number(f.result.value, f.unit)}, {_limit(f)}"
+
+
+def _machines(groups: Sequence[Group]) -> list[str]:
+    """Each machine in a paragraph of its own, with the sizes that it measured if there are several."""
+    plain = [(replace(group.machine, fdatasync_ms=0.0), group) for group in groups]
+    machines = list(dict.fromkeys(machine for machine, _ in plain))
+    told = []
+    for machine in machines:
+        own = [group for same, group in plain if same == machine]
+        sizes = ", ".join(f"{size:,}" for size in sorted({group.lessons for group in own}))
+        told.append(_machine(machine, own) + (f" Measured here: {sizes} lessons." if len(machines) > 1 else ""))
+    return told
+
+
+def _machine(m: Machine, groups: Sequence[Group]) -> str:
+    syncs = sorted(group.machine.fdatasync_ms for group in groups)
     return (
         f"{m.cores} cores, {m.memory_gb:.0f} GB of memory, {m.system}, Python {m.python}, PostgreSQL {m.postgresql} "
         f"with pgvector {m.pgvector} and {m.shared_buffers} of shared buffers. A page is on the disk after "
-        f"{m.fdatasync_ms:.2f} ms (fdatasync), which every committed retrieval waits for."
+        f"{_between(syncs[0], syncs[-1])} ms (fdatasync), which every committed retrieval waits for."
     )
+
+
+def _between(low: float, high: float) -> str:
+    same = f"{low:.2f}" == f"{high:.2f}"
+    return f"{low:.2f}" if same else f"{low:.2f} to {high:.2f}"
+
+
+def _size(lessons: int, groups: Sequence[Group]) -> str:
+    days = sorted({group.measured_at[:10] for group in groups})
+    took = sum(group.took_s for group in groups)
+    when = f"Measured on {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")
+    findings = [finding for group in groups for finding in group.findings]
+    return f"## {lessons:,} lessons\n\n{when}, in {took:,.0f} s with the making of stores.\n\n{_table(findings)}"
 
 
 def _table(findings: Sequence[Finding]) -> str:
@@ -60,22 +95,26 @@ def _table(findings: Sequence[Finding]) -> str:
 
 
 def _line(f: Finding) -> str:
-    sign = ("at least" if f.bar.at_least else "at most") if f.bar else ""
-    bar = f"{sign} {_number(f.bar.limit, f.unit)}" if f.bar else ""
-    met = {True: "yes", False: "**no**", None: ""}[f.met]
-    cells = (f.what, f.floor, _ms(f.floor_ms), _ms(f.ours_ms), _result(f.result, f.unit), bar, met)
+    met = "" if f.met is None else MARKS[f.met]
+    cells = (f.what, f.floor, _ms(f.floor_ms), _ms(f.ours_ms), _result(f.result, f.unit), _limit(f), met)
     return f"| {' | '.join(cells)} |"
 
 
-def _result(e: Estimate, unit: str) -> str:
-    low, high = (_number(value, "") for value in (e.low, e.high))
-    return f"{_number(e.value, unit)} [{low}, {high}]"
+def _limit(f: Finding) -> str:
+    return "" if f.bar is None else f"{'at least' if f.bar.at_least else 'at most'} {number(f.bar.limit, f.unit)}"
 
 
-def _number(value: float, unit: str) -> str:
+def _result(e: Estimate, unit: Unit) -> str:
+    if e.low == e.high == e.value:
+        return number(e.value, unit)
+    return f"{number(e.value, unit)} [{number(e.low)}, {number(e.high)}]"
+
+
+def number(value: float, unit: Unit | None = None) -> str:
+    """A value with its unit: three digits, no empty precision."""
     digits = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-    return digits + {"x": "x", "ms": " ms", "per second": " a second"}.get(unit, "")
+    return digits + (SUFFIX.get(unit, "") if unit else "")
 
 
 def _ms(value: float | None) -> str:
-    return "" if value is None else _number(value, "")
+    return "" if value is None else number(value)

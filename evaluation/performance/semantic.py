@@ -12,7 +12,7 @@ from django.db import transaction
 from evaluation.performance.bench import EVERYTHING, REVIEWED, TOP, Bench, raw_cursor
 from evaluation.performance.finding import Bar, Finding, compared
 from evaluation.performance.load import quarantine_half
-from evaluation.performance.store import spoil
+from evaluation.performance.store import scratch
 from evaluation.performance.timing import ROUNDS, Side, in_turns, mean, ratio
 from memory.embedding import Vectors
 from memory.models.sql import execute, fetch
@@ -65,7 +65,7 @@ def exact(bench: Bench, where: str) -> Exact:
     return Exact(ids=[row[0] for row in rows], vectors=np.stack([read_halfvec(row[1]) for row in rows]))
 
 
-def recall(bench: Bench, what: str, scope: Scope = EVERYTHING, where: str = "account_id IS NULL") -> Finding:
+def recall(bench: Bench, key: str, what: str, scope: Scope = EVERYTHING, where: str = "account_id IS NULL") -> Finding:
     """The share of the exact top 20 that the index finds, over the tasks."""
     truth = exact(bench, where)
     found = []
@@ -73,7 +73,14 @@ def recall(bench: Bench, what: str, scope: Scope = EVERYTHING, where: str = "acc
         for vector in bench.tasks.vectors[:ROUNDS]:
             hits = semantic(bench.space, vector, scope, TOP, ("active",))
             found.append(len(truth.top(vector) & {hit.lesson_id for hit in hits}) / TOP)
-    return Finding(lessons=bench.lessons, what=what, result=mean(np.array(found)), unit="share", bar=RECALL)
+    return Finding(
+        key=f"meaning.{key}",
+        lessons=bench.lessons,
+        what=what,
+        result=mean(np.array(found)),
+        unit="share",
+        bar=RECALL,
+    )
 
 
 def speed(bench: Bench) -> list[Finding]:
@@ -87,6 +94,7 @@ def speed(bench: Bench) -> list[Finding]:
     return [
         compared(
             bench.lessons,
+            "meaning.speed",
             "semantic top 20 with state and scope filter",
             ours=taken["ours"],
             floor=taken["raw"],
@@ -95,6 +103,7 @@ def speed(bench: Bench) -> list[Finding]:
         ),
         compared(
             bench.lessons,
+            "meaning.with_quarantined",
             "the same, and the quarantined lessons near the task (one in twenty is)",
             ours=taken["both"],
             floor=taken["raw"],
@@ -105,8 +114,10 @@ def speed(bench: Bench) -> list[Finding]:
 
 def recalls(bench: Bench) -> list[Finding]:
     return [
-        recall(bench, "recall@20, one lesson in twenty quarantined"),
-        recall(bench, "recall@20, half of the lessons not approved (gated account)", REVIEWED, "reviewed"),
+        recall(bench, "recall", "recall@20, one lesson in twenty quarantined"),
+        recall(
+            bench, "recall_gated", "recall@20, half of the lessons not approved (gated account)", REVIEWED, "reviewed"
+        ),
     ]
 
 
@@ -128,6 +139,7 @@ def full_scan(bench: Bench) -> list[Finding]:
     bar = Bar(limit=100, at_least=True) if bench.lessons >= 100_000 else None
     return [
         Finding(
+            key="scan.times",
             lessons=bench.lessons,
             what="times faster than a scan in pure Python, as the reference system has it",
             result=ratio(scanned, index),
@@ -142,6 +154,6 @@ def full_scan(bench: Bench) -> list[Finding]:
 
 def after_quarantine(bench: Bench) -> list[Finding]:
     """Recall after every other lesson went into quarantine one by one: their rows are still in the index, dead."""
-    spoil(bench.shape)
-    quarantine_half()
-    return [recall(bench, "recall@20 after half of the lessons went into quarantine")]
+    with scratch(bench.shape):
+        quarantine_half()
+        return [recall(bench, "recall_after_quarantine", "recall@20 after half of the lessons went into quarantine")]

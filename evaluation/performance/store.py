@@ -1,11 +1,13 @@
 """Stores of synthetic lessons, each in a database of its own, kept for the next run while nothing about it changes."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 from django.core.management import call_command
 from django.db import connections
 
@@ -53,11 +55,11 @@ def connect(database: str) -> None:
 
 
 def disconnect(database: str) -> None:
-    """Closes every connection to a database, so that it can be dropped."""
+    """Closes every connection to a database, so that it can be dropped or copied, and turns to another one."""
     if database in connections.settings:
         connections[database].close()
         connections[database].close_pool()  # type: ignore[attr-defined]  # of Django's PostgreSQL backends
-        connect(MAINTENANCE)
+    connect(MAINTENANCE)
 
 
 def fingerprint() -> str:
@@ -75,15 +77,27 @@ def open_store(shape: Shape, corpus: Corpus, say: Say) -> EmbeddingSpace:
         drop(shape)
         execute(f"CREATE DATABASE {shape.database}")
         connect(shape.database)
-        _build(shape, corpus, say)
+        build(shape, corpus, say)
         execute(f"COMMENT ON DATABASE {shape.database} IS '{fingerprint()}'")
     connect(shape.database)
     return EmbeddingSpace.objects.get(is_active=True)
 
 
-def spoil(shape: Shape) -> None:
-    """What follows changes the store: the next run makes it anew."""
-    execute(f"COMMENT ON DATABASE {shape.database} IS NULL")
+@contextmanager
+def scratch(shape: Shape) -> Iterator[str]:
+    """A copy of a store, to be changed: connects to it, gives its name, and drops it at the end."""
+    copy = f"{shape.database}_scratch"
+    disconnect(shape.database)  # nobody may be connected to what is copied
+    disconnect(copy)
+    execute(f"DROP DATABASE IF EXISTS {copy} WITH (FORCE)")
+    execute(f"CREATE DATABASE {copy} TEMPLATE {shape.database} STRATEGY FILE_COPY")
+    connect(copy)
+    try:
+        yield copy
+    finally:
+        disconnect(copy)
+        execute(f"DROP DATABASE {copy} WITH (FORCE)")
+        connect(shape.database)
 
 
 def drop(shape: Shape) -> None:
@@ -92,15 +106,32 @@ def drop(shape: Shape) -> None:
     execute(f"DROP DATABASE IF EXISTS {shape.database} WITH (FORCE)")
 
 
-def _build(shape: Shape, corpus: Corpus, say: Say) -> None:
+def build(shape: Shape, corpus: Corpus, say: Say) -> None:
+    """Fills the empty database that this thread is connected to."""
     say("schema")
     call_command("migrate", interactive=False, verbosity=0)
-    say("lessons")
-    load.lessons(corpus, shape.lessons, accounts=shape.accounts, vectors=shape.vectors)
-    if shape.servings:
-        say("usage")
-        load.usage(shape.lessons, shape.servings)
-    say("indexes")
-    open_first_space()
-    # VACUUM flushes what the GIN indexes hold back while rows are written, as autovacuum does in a running store.
-    execute("VACUUM (ANALYZE)")
+    with _bulk():
+        say("lessons")
+        load.lessons(corpus, shape.lessons, accounts=shape.accounts, vectors=shape.vectors)
+        if shape.servings:
+            say("usage")
+            load.usage(shape.lessons, shape.servings)
+        say("indexes")
+        open_first_space()
+        # VACUUM flushes what the GIN indexes hold back while rows are written, as autovacuum does in a running store.
+        execute("VACUUM (ANALYZE)")
+
+
+@contextmanager
+def _bulk() -> Iterator[None]:
+    """This session may use an eighth of the machine's memory: a vector index that does not fit takes many times longer.
+
+    Nothing that is measured has these settings.
+    """
+    memory = psutil.virtual_memory().total // 8 // 2**20
+    wanted = {"maintenance_work_mem": f"{memory}MB", "work_mem": f"{memory // 4}MB", "synchronous_commit": "off"}
+    for name, value in wanted.items():
+        execute(f"SET {name} = '{value}'")
+    yield
+    for name in wanted:
+        execute(f"RESET {name}")

@@ -1,0 +1,32 @@
+"""What the page says about how its numbers came to be."""
+
+from typing import Final
+
+from evaluation.performance.timing import ROUNDS
+
+HOW: Final = f"""\
+## How it was measured
+
+`make bench` builds a store of synthetic lessons for each size in a database of its own, with usage rows, credits and
+sums, and one lesson in twenty quarantined. Texts follow Zipf's law; vectors have the spread and the local dimension
+of real lessons (`evaluation/performance/corpus.py`). Both sides of a ratio run in turns in one process and, but for
+HTTP, on one connection: {ROUNDS} rounds after a warm-up, each with another task. numpy and the embedding model use one
+thread. Times are medians, brackets hold 95% bootstrap intervals. Absolute times depend on the machine and on what else
+it does, ratios hardly. The raw top 20 searches with the same effort (`hnsw.ef_search`) as ours. Bars of speed are
+judged from 10,000 lessons up: in a tiny store a statement costs little but its fixed part.
+
+Recall and precision compare with exact search over the same rows. Words are ranked by the sum of their inverse document
+frequencies, BM25 with k1 = 0: normalising by length, as BM25's usual constants do, costs recall on real lessons, which
+are one sentence each. So two precisions are given: one says how far the order is from the usual BM25's, the other what
+bounding the work loses. In the replay that HTTP is compared with, psycopg runs each statement of the same request with
+the same parameters, new ids for new rows, in one transaction.
+
+The review pages are looked at in a store of 10,000 lessons and 100,000 servings of its own, with over 5,000 questions
+and as many decisions of long ago, in one process and without the network: the result is the time within which 95 of 100
+looks and decisions were done, "our ms" their median. A decision is sent, carried out, and answered with the next
+question. Files of everything have no bar.
+
+A run replaces what it measured and keeps the rest: `BENCH_SIZES=1000000 make bench` adds a size,
+`make bench ARGS="words precision"` measures some things again, and `make bench ARGS=--page` writes this page from
+`performance.json` alone.
+"""
