@@ -10,6 +10,7 @@ from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg import Connection
 
+from evaluation.performance.bulk import bare
 from evaluation.performance.corpus import Chunk, Corpus
 from memory.models import Account, ApiKey, EmbeddingSpace, Interaction, LessonUsage, Outcome
 from memory.models.sql import execute
@@ -99,10 +100,11 @@ def usage(size: int, servings: int) -> None:
     """
     account = Account.objects.get(pk=account_id(0))
     key = create_key(account, name="benchmark", source="caller", scopes=["loop", "read"]).key
-    for statement in _usage_statements(size, size * servings // COHORT, key):
-        execute(statement)
-    for table, (columns, values, statement) in SUMS.items():
-        execute(f"INSERT INTO {table} ({', '.join((*columns, *values))}) {statement}")
+    with bare(["interaction", "outcome", "credit", "lesson_usage", "lesson_standing", *SUMS]):
+        for statement in _usage_statements(size, size * servings // COHORT, key):
+            execute(statement)
+        for table, (columns, values, statement) in SUMS.items():
+            execute(f"INSERT INTO {table} ({', '.join((*columns, *values))}) {statement}")
     execute("ANALYZE")
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import psutil
 from django.core.management import call_command
 from django.db import connections
 
 from evaluation.performance import load
+from evaluation.performance.bulk import roomy
 from evaluation.performance.corpus import Corpus
 from memory.models import EmbeddingSpace
 from memory.models.sql import execute, fetch
@@ -64,7 +64,7 @@ def disconnect(database: str) -> None:
 
 def fingerprint() -> str:
     """Changes with everything that a store is made of: the schema, the lessons, how they are loaded."""
-    parts = [Path(__file__), *(Path(__file__).with_name(name) for name in ("corpus.py", "load.py"))]
+    parts = [Path(__file__), *(Path(__file__).with_name(name) for name in ("corpus.py", "load.py", "bulk.py"))]
     parts += sorted((ROOT / "memory" / "migrations").glob("*.py"))
     return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()
 
@@ -110,7 +110,7 @@ def build(shape: Shape, corpus: Corpus, say: Say) -> None:
     """Fills the empty database that this thread is connected to."""
     say("schema")
     call_command("migrate", interactive=False, verbosity=0)
-    with _bulk():
+    with roomy():
         say("lessons")
         load.lessons(corpus, shape.lessons, accounts=shape.accounts, vectors=shape.vectors)
         if shape.servings:
@@ -120,18 +120,3 @@ def build(shape: Shape, corpus: Corpus, say: Say) -> None:
         open_first_space()
         # VACUUM flushes what the GIN indexes hold back while rows are written, as autovacuum does in a running store.
         execute("VACUUM (ANALYZE)")
-
-
-@contextmanager
-def _bulk() -> Iterator[None]:
-    """This session may use an eighth of the machine's memory: a vector index that does not fit takes many times longer.
-
-    Nothing that is measured has these settings.
-    """
-    memory = psutil.virtual_memory().total // 8 // 2**20
-    wanted = {"maintenance_work_mem": f"{memory}MB", "work_mem": f"{memory // 4}MB", "synchronous_commit": "off"}
-    for name, value in wanted.items():
-        execute(f"SET {name} = '{value}'")
-    yield
-    for name in wanted:
-        execute(f"RESET {name}")
