@@ -28,4 +28,4 @@ EXPOSE 8000
 # Of the web service; the others answer no HTTP and switch it off.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
     CMD ["python", "-m", "sonder_site.probe", "http://127.0.0.1:8000/healthz"]
-CMD ["uvicorn", "sonder_site.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--no-access-log", "--no-proxy-headers"]
+CMD ["uvicorn", "sonder_site.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--workers", "2", "--no-access-log", "--no-proxy-headers", "--timeout-keep-alive", "75"]

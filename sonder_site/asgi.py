@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-from django.core.asgi import get_asgi_application
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import Mount, Route
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
 from sonder_site.middleware import REQUEST_ID
+from sonder_site.threaded import Threaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonder_site.settings")
 
@@ -39,7 +41,7 @@ class Identified:
 
 def compose() -> Starlette:
     """A new application, which can be served once."""
-    site: Any = get_asgi_application()  # Starlette types the same interface otherwise
+    wsgi: Any = get_wsgi_application()  # typed as what it answers, and not as the bytes that this is made of
     from memory.mcp.http import Endpoint  # the models are ready from here on
     from sonder_site.bounded import Bounded
 
@@ -51,7 +53,7 @@ def compose() -> Starlette:
         async with endpoint.run():
             yield
 
-    routes = [Route("/mcp", mcp), Route("/mcp/", mcp), Mount("/", Bounded(site))]
+    routes = [Route("/mcp", mcp), Route("/mcp/", mcp), Mount("/", Bounded(Threaded(wsgi, settings.REQUEST_THREADS)))]
     return Starlette(routes=routes, lifespan=lifespan)
 
 

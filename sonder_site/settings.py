@@ -82,8 +82,9 @@ TEMPLATES = [
     }
 ]
 
-# Requests run on threads that come and go, so connections live in a pool and not on a thread.
+# Requests of MCP run on threads that come and go, so connections live in a pool and not on a thread.
 _POOL_SIZE = env.number("DATABASE_POOL_SIZE", 20, low=1, high=1000)
+REQUEST_THREADS = max(1, _POOL_SIZE * 4 // 5)  # of a web process, for the site: what waits for a thread needs no pool
 _POOL = {"min_size": 1, "max_size": _POOL_SIZE, "timeout": 10}
 DATABASES = {"default": env.database("DATABASE_URL", SONDER_VAR)}
 DATABASES["default"]["OPTIONS"] = {**DATABASES["default"].get("OPTIONS", {}), "pool": _POOL}

@@ -9,6 +9,7 @@ import sys
 
 import uvicorn
 
+KEEP_ALIVE_SECONDS = 75  # an agent thinks between two calls, and should not have to connect anew
 DRAIN_SECONDS = 5  # for requests in flight when the server is asked to stop
 
 
@@ -22,6 +23,7 @@ def main(descriptor: int) -> None:
         log_level="warning",
         access_log=False,
         proxy_headers=False,  # TRUSTED_PROXIES says whose word counts; uvicorn would believe everybody on this machine
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])

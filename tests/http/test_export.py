@@ -4,10 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.core.cache import cache
 from django.db import connection, connections
-from django.test import AsyncClient
 
 from memory.api.views.export import Pieces
 from memory.errors import Conflict
@@ -104,21 +102,6 @@ def test_comes_in_pieces_of_a_few_rows_read_as_they_are_taken(
     assert b'"kind":"outcome"' not in piece, "what was not asked for was not read"
     begun.close()
     assert b"".join(pieces).splitlines()[-1].startswith(b'{"kind":"trailer"')
-
-
-def test_is_streamed_by_a_server_that_awaits_too(
-    custodian: Agent, work: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "CHUNK", 2)
-
-    async def fetched() -> tuple[bool, list[bytes]]:
-        answer: Any = await AsyncClient().get(ADDRESS, headers={"Authorization": f"Bearer {custodian.token}"})
-        return answer.is_async, [piece async for piece in answer.streaming_content]
-
-    awaited, pieces = async_to_sync(fetched)()
-    assert awaited
-    assert len(pieces) > 5
-    assert without_time(lines(b"".join(pieces))) == without_time(exported(custodian.account))
 
 
 def test_a_reader_who_goes_away_leaves_no_transaction_behind(custodian: Agent, work: list[str]) -> None:
