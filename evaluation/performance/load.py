@@ -53,14 +53,15 @@ def account_id(n: int) -> UUID:
     return row_id(_ACCOUNT, n)
 
 
-def lessons(corpus: Corpus, size: int, *, accounts: int, vectors: bool) -> None:
+def lessons(corpus: Corpus, size: int, *, accounts: int, vectors: bool, twins: bool = False) -> None:
     """Lessons, with their vectors in the configured space, which is made but not opened: an index is faster at once."""
     space = configured_space()
     Account.objects.bulk_create(
         Account(pk=account_id(i), slug=f"a{i}", name=f"Account {i}", review_policy="auto")
         for i in range(max(1, accounts))
     )
-    for chunk in corpus.lessons(size):
+    for plain in corpus.lessons(size):
+        chunk = corpus.twinned(plain) if twins else plain
         _copy_lessons(chunk, accounts)
         if vectors:
             _copy_vectors(chunk, space)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from evaluation.performance import accounts, credit, hybrid, lexical, over_http, pages, semantic
+from evaluation.performance import accounts, credit, duplicates, hybrid, lexical, over_http, pages, semantic
 from evaluation.performance.bench import Bench
 from evaluation.performance.corpus import Corpus
 from evaluation.performance.finding import Finding
@@ -53,6 +53,10 @@ def _of_accounts() -> list[Shape]:
     return [Shape(lessons=size, servings=0, accounts=accounts.ACCOUNTS) for size in sizes()]
 
 
+def _with_twins() -> list[Shape]:
+    return [Shape(lessons=size, twins=True) for size in sizes() if size in duplicates.ROUNDS]
+
+
 MEASUREMENTS: Final[dict[str, Measurement]] = {
     "meaning": Measurement(measure=semantic.speed, shapes=_whole),
     "recall": Measurement(measure=semantic.recalls, shapes=_whole),
@@ -68,6 +72,7 @@ MEASUREMENTS: Final[dict[str, Measurement]] = {
         shapes=lambda: [credit.LARGE, credit.HUGE] if is_full() else [credit.LARGE],
         beside=(credit.SMALL,),
     ),
+    "duplicates": Measurement(measure=duplicates.measure, shapes=_with_twins),
     "pages": Measurement(measure=pages.measure, shapes=lambda: [pages.SHAPE]),
 }
 

@@ -33,10 +33,11 @@ class Shape:
     servings: int = 5  # usage rows of each lesson; interactions have five each
     accounts: int = 0  # lessons belong to this many accounts, the first of which has three in ten; 0: to none
     vectors: bool = True
+    twins: bool = False  # one lesson in twenty says what the one before it says
 
     @property
     def database(self) -> str:
-        return f"{PREFIX}_{self.lessons}_{self.servings}_{self.accounts}_{int(self.vectors)}"
+        return f"{PREFIX}_{self.lessons}_{self.servings}_{self.accounts}_{int(self.vectors)}{int(self.twins)}"
 
     @property
     def usage_rows(self) -> int:
@@ -112,7 +113,7 @@ def build(shape: Shape, corpus: Corpus, say: Say) -> None:
     call_command("migrate", interactive=False, verbosity=0)
     with roomy():
         say("lessons")
-        load.lessons(corpus, shape.lessons, accounts=shape.accounts, vectors=shape.vectors)
+        load.lessons(corpus, shape.lessons, accounts=shape.accounts, vectors=shape.vectors, twins=shape.twins)
         if shape.servings:
             say("usage")
             load.usage(shape.lessons, shape.servings)
