@@ -10,7 +10,7 @@ PYTEST_ARGS ?= -n auto
 ARGS ?=
 DATA ?= ../shared/data
 
-.PHONY: help setup screenshots run test test-browser-full lint audit bench docs evaluate reliability lock
+.PHONY: help setup screenshots run test test-browser-full lint audit bench growth docs evaluate reliability lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -43,6 +43,9 @@ audit: setup ## ask PyPI whether a package of requirements.lock has a known vuln
 
 bench: setup ## measure speed and add it to evaluation/reports/performance.md (half an hour; BENCH_FULL=1 adds a million lessons)
 	@$(BIN)/python -m evaluation.performance $(ARGS)
+
+growth: setup ## load, a soak of half an hour, memory, starts, many accounts, sizes: evaluation/reports/growth.md (ARGS=parts)
+	@$(BIN)/python -m evaluation.growth $(ARGS)
 
 evaluate: setup ## measure trust, retrieval and the loop anew and write evaluation/reports (about an hour; DATA=the labelled data)
 	@$(BIN)/python manage.py evaluate trust --committed

@@ -1,0 +1,1 @@
+"""What the whole product bears, and what it grows by: `make growth`."""

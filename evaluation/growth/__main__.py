@@ -1,0 +1,41 @@
+"""`python -m evaluation.growth [PART ...]`, all parts without a name; `bounds.py` has the variables."""
+
+import os
+import sys
+from functools import partial
+
+import django
+from rich.console import Console
+
+from evaluation.growth.parts import PARTS, REPORTS, keep
+from evaluation.report import number
+
+
+def main(names: list[str]) -> int:
+    """0 if every bar is met, 2 for a part that there is not."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonder_site.settings")
+    django.setup()  # settings for the processes that it starts; it asks no database itself
+    console = Console(stderr=True, highlight=False)
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        console.print(f"There is no part {unknown[0]}. Choose from: {', '.join(PARTS)}.")
+        return 2
+    met = True
+    for name in names or PARTS:
+        report = PARTS[name](partial(_tell, console, name))
+        keep(report, REPORTS)
+        met = met and all(figure.met is not False for figure in report.figures)
+        console.print(report.answer)
+        for each in report.figures:
+            if each.met is False:
+                console.print(f"NOT met {each.label}: {number(each.value, each.unit)} ({each.bar})")
+    console.print(f"The whole report: {REPORTS / 'growth.md'}")
+    return 0 if met else 1
+
+
+def _tell(console: Console, name: str, done: int, total: int, what: str) -> None:
+    console.print(f"{name} {done}/{total} {what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
