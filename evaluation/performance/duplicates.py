@@ -10,9 +10,9 @@ from django.db import transaction
 
 from evaluation.performance import peak
 from evaluation.performance.bench import Bench
-from evaluation.performance.finding import Bar, Finding, Unit, compared
+from evaluation.performance.finding import Bar, Finding, compared, plain
 from evaluation.performance.store import scratch
-from evaluation.performance.timing import Estimate, Floats, Side, in_turns
+from evaluation.performance.timing import Floats, Side, in_turns
 from memory.models import Lesson, PrunePlan
 from memory.models.sql import execute, fetch
 from memory.rules.claim import same_claim, signature
@@ -113,19 +113,15 @@ def measure(bench: Bench) -> list[Finding]:
         idle, busy = (peak.of(what, database) for what in ("idle", "plan"))
     best = min(FLOORS, key=lambda name: float(np.median(taken[name])))
     recall = {name: len(pairs & truth) / len(truth) for name, pairs in searches.found.items()}
+    size = bench.lessons
     return [
         *(_time(bench, name, taken, 1.5 if name == best and bench.judged else None) for name in FLOORS),
-        _plain(bench, "recall", "share of exact pairs in the plan", recall["ours"], "share", RECALL),
-        _plain(bench, "recall_of_index", "share of exact pairs from the index alone", recall["index"], "share"),
-        _plain(
-            bench,
-            "memory",
-            "peak memory of a planning process",
-            busy,
-            "MB",
-            MEMORY if bench.lessons >= LONG else None,
+        plain(size, "duplicates.recall", "share of exact pairs in the plan", recall["ours"], "share", RECALL),
+        plain(size, "duplicates.recall_of_index", "share of exact pairs from the index", recall["index"], "share"),
+        plain(
+            size, "duplicates.memory", "peak memory of a planning process", busy, "MB", MEMORY if size >= LONG else None
         ),
-        _plain(bench, "memory_idle", "peak memory of an idle process", idle, "MB"),
+        plain(size, "duplicates.memory_idle", "peak memory of an idle process", idle, "MB"),
     ]
 
 
@@ -147,8 +143,3 @@ def _time(bench: Bench, name: str, taken: dict[str, Floats], at_most: float | No
         against=FLOORS[name],
         at_most=at_most,
     )
-
-
-def _plain(bench: Bench, key: str, what: str, value: float, unit: Unit, bar: Bar | None = None) -> Finding:
-    exact = Estimate(value=value, low=value, high=value)
-    return Finding(key=f"duplicates.{key}", lessons=bench.lessons, what=what, result=exact, unit=unit, bar=bar)

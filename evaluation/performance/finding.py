@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from evaluation.performance.timing import Estimate, Floats, median_ms, ratio
 
-Unit = Literal["x", "ms", "share", "per second", "MB", "lost"]
+Unit = Literal["x", "ms", "share", "per second", "MB", "count"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,12 @@ def from_json(told: Mapping[str, Any]) -> Finding:
     """The finding that `dataclasses.asdict` told; `KeyError` or `TypeError` if it is none."""
     bar = told["bar"]
     return Finding(**{**told, "result": Estimate(**told["result"]), "bar": None if bar is None else Bar(**bar)})
+
+
+def plain(lessons: int, key: str, what: str, value: float, unit: Unit, bar: Bar | None = None) -> Finding:
+    """A number that is exact or was measured once."""
+    exact = Estimate(value=value, low=value, high=value)
+    return Finding(key=key, lessons=lessons, what=what, result=exact, unit=unit, bar=bar)
 
 
 def compared(

@@ -22,9 +22,15 @@ bounding the work loses. In the replay that HTTP is compared with, psycopg runs 
 the same parameters, new ids for new rows, in one transaction.
 
 A plan of near-duplicates is made in stores of which one lesson in twenty nearly repeats another, with cosines from 0.89
-to 0.999. It does more than its floors, which only find pairs: it reads the claims of both texts, weighs the evidence, and
-writes the plan down. Up to 10,000 lessons each side has a few rounds, at 100,000 two, and comparing all one. The index
-alone is one statement on one core. Memory is the peak of a process that makes one plan and ends.
+to 0.999. It does more than its floors, which only find pairs: it reads the claims of both texts, weighs the evidence,
+and writes the plan down. Up to 10,000 lessons each side has a few rounds, at 100,000 two, and comparing all one. The
+index alone is one statement on one core. Memory is the peak of a process that makes one plan and ends.
+
+A piece of work is written by the services as in the product: the interaction with its exposures, the report, the credit
+with its judgement of five lessons, three transactions that each wait for the disk. Only the search is left out: what it
+would find was found before. psycopg runs the same statements in the same transactions. Then 16 writers, each on its own
+connection, hand out the same few lessons over and over; what they did is compared with what is credited, and every sum
+with a rebuild.
 
 The review pages are looked at in a store of 10,000 lessons and 100,000 servings of its own, with over 5,000 questions
 and as many decisions of long ago, in one process and without the network: the result is the time within which 95 of 100

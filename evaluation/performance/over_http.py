@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
-from uuid import UUID
+from functools import partial
+from typing import Final
 
 import numpy as np
-from django.db import connection, transaction
 from django.test import Client
 
 from evaluation.performance.bench import Bench
 from evaluation.performance.finding import Finding, compared
+from evaluation.performance.replay import Replay
 from evaluation.performance.store import ROOT
 from evaluation.performance.timing import Floats, Side, in_turns, mean
 from memory.embedding.active import provider
@@ -32,8 +32,6 @@ PATH: Final = "/api/v1/interactions/"
 CLIENTS: Final = 16
 REQUESTS: Final = 480  # of all clients together
 START_SECONDS: Final = 60
-
-Statement = tuple[str, Any]
 
 
 @contextmanager
@@ -74,42 +72,12 @@ class Caller:
         return len(json.loads(body)["lessons"])
 
 
-class Replay:
-    """The statements of one retrieval, run by psycopg alone, with ids of their own where a row is written."""
-
-    def __init__(self, task: str, token: str) -> None:
-        self._began = new_id()
-        self._statements: list[Statement] = []
-        with connection.execute_wrapper(self._note):
-            headers = {"Authorization": f"Bearer {token}", "Host": HOST}
-            answer = Client().post(PATH, {"task": task}, content_type="application/json", headers=headers)
-        if answer.status_code != 201:
-            raise RuntimeError(f"The application answered {answer.status_code}: {answer.content.decode()[:500]}")
-
-    def _note(self, execute: Any, statement: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        self._statements.append((statement, params))
-        return execute(statement, params, many, context)
-
-    def __call__(self) -> None:
-        """One transaction, committed."""
-        fresh: dict[UUID, UUID] = {}
-        connection.ensure_connection()  # a request gives its connection back
-        driver = connection.connection
-        with transaction.atomic(), driver.cursor() as cursor:
-            for statement, params in self._statements:
-                cursor.execute(statement, self._renewed(params, fresh))
-                if cursor.description is not None:
-                    cursor.fetchall()
-
-    def _renewed(self, params: Any, fresh: dict[UUID, UUID]) -> Any:
-        """The parameters with a new id for each that the recorded request made; ids ascend with time."""
-        if isinstance(params, dict):
-            return {name: self._renewed(value, fresh) for name, value in params.items()}
-        if isinstance(params, list | tuple):
-            return type(params)(self._renewed(value, fresh) for value in params)
-        if isinstance(params, UUID) and params > self._began:
-            return fresh.setdefault(params, new_id())
-        return params
+def _request(task: str, token: str) -> None:
+    """The same request to the application in this process."""
+    headers = {"Authorization": f"Bearer {token}", "Host": HOST}
+    answer = Client().post(PATH, {"task": task}, content_type="application/json", headers=headers)
+    if answer.status_code != 201:
+        raise RuntimeError(f"The application answered {answer.status_code}: {answer.content.decode()[:500]}")
 
 
 def speed(bench: Bench) -> list[Finding]:
@@ -117,7 +85,7 @@ def speed(bench: Bench) -> list[Finding]:
     assert account is not None
     token = create_key(account, name="benchmark over HTTP", source="caller", scopes=["loop"]).secret
     tasks = bench.tasks.texts
-    replays = [Replay(task, token) for task in tasks]
+    replays = [Replay([partial(_request, task, token)], since=new_id()) for task in tasks]
 
     def compute(i: int) -> None:
         provider().embed([tasks[i]])  # unlike `embed_query`, remembers nothing

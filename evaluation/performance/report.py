@@ -16,7 +16,7 @@ from evaluation.performance.timing import Estimate
 
 PAGE: Final = "performance.md"
 MARKS: Final = {True: "yes", False: "**no**", None: "not measured"}
-SUFFIX: Final[dict[Unit, str]] = {"x": "x", "ms": " ms", "per second": " a second", "MB": " MB", "lost": " lost"}
+SUFFIX: Final[dict[Unit, str]] = {"x": "x", "ms": " ms", "per second": " a second", "MB": " MB"}
 
 
 def save(groups: Sequence[Group], folder: Path) -> str:

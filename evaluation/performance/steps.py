@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from evaluation.performance import accounts, credit, duplicates, hybrid, lexical, over_http, pages, semantic
+from evaluation.performance import accounts, credit, duplicates, hybrid, lexical, over_http, pages, semantic, writes
 from evaluation.performance.bench import Bench
 from evaluation.performance.corpus import Corpus
 from evaluation.performance.finding import Finding
@@ -72,6 +72,7 @@ MEASUREMENTS: Final[dict[str, Measurement]] = {
         shapes=lambda: [credit.LARGE, credit.HUGE] if is_full() else [credit.LARGE],
         beside=(credit.SMALL,),
     ),
+    "writes": Measurement(measure=writes.measure, shapes=lambda: [writes.SHAPE]),
     "duplicates": Measurement(measure=duplicates.measure, shapes=_with_twins),
     "pages": Measurement(measure=pages.measure, shapes=lambda: [pages.SHAPE]),
 }

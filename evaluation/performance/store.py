@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from django.core.management import call_command
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from evaluation.performance import load
 from evaluation.performance.bulk import roomy
@@ -37,7 +37,7 @@ class Shape:
 
     @property
     def database(self) -> str:
-        return f"{PREFIX}_{self.lessons}_{self.servings}_{self.accounts}_{int(self.vectors)}{int(self.twins)}"
+        return f"{PREFIX}_{self.lessons}_{self.servings}_{self.accounts}_{int(self.vectors)}{'_twins' * self.twins}"
 
     @property
     def usage_rows(self) -> int:
@@ -47,19 +47,22 @@ class Shape:
 def connect(database: str) -> None:
     """Makes a database of the same server the one that everything in this thread works on.
 
-    The alias is the database's name, because Django keeps one pool of connections for each alias.
+    Django keeps one pool of connections for an alias, so each database has one connection of this thread instead. It
+    goes by the default alias, which rows remember and relations compare.
     """
-    connections.settings[database] = {**connections.settings["default"], "NAME": database}
-    connections["default"] = connections[database]
+    default = connections.settings["default"]
+    options = {name: value for name, value in default["OPTIONS"].items() if name != "pool"}
+    connections.settings[database] = {**default, "NAME": database, "OPTIONS": options}
+    connections[database].alias = DEFAULT_DB_ALIAS
+    connections[DEFAULT_DB_ALIAS] = connections[database]
     statistics.forget()
     samples.forget()
 
 
 def disconnect(database: str) -> None:
-    """Closes every connection to a database, so that it can be dropped or copied, and turns to another one."""
+    """Closes this thread's connection to a database, so that it can be dropped or copied, and turns to another one."""
     if database in connections.settings:
         connections[database].close()
-        connections[database].close_pool()  # type: ignore[attr-defined]  # of Django's PostgreSQL backends
     connect(MAINTENANCE)
 
 
@@ -73,13 +76,14 @@ def fingerprint() -> str:
 def open_store(shape: Shape, corpus: Corpus, say: Say) -> EmbeddingSpace:
     """Connects to a store of this shape, made first where there is none or it was made otherwise."""
     connect(MAINTENANCE)
+    made_of = fingerprint()
     known = fetch("SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", [shape.database])
-    if known != [(fingerprint(),)]:
+    if known != [(made_of,)]:
         drop(shape)
         execute(f"CREATE DATABASE {shape.database}")
         connect(shape.database)
         build(shape, corpus, say)
-        execute(f"COMMENT ON DATABASE {shape.database} IS '{fingerprint()}'")
+        execute(f"COMMENT ON DATABASE {shape.database} IS '{made_of}'")
     connect(shape.database)
     return EmbeddingSpace.objects.get(is_active=True)
 
