@@ -1,6 +1,7 @@
 """Which account a page is about, where it can be about only one."""
 
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -10,13 +11,16 @@ from memory.models import Account
 from memory.models.vocabulary import Role
 from review.access import person_of
 
+LISTED: Final = 200  # accounts to choose from; where there are more, their slugs are typed
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """The account that the address names, and the others that the reader could look at."""
 
     account: Account | None  # None: the whole installation, which only an operator sees
-    options: tuple[Account, ...]  # in the order of their slugs
+    options: tuple[Account, ...]  # the first LISTED in the order of their slugs
+    many: bool  # whether there are more
     everywhere: bool  # the reader may look at the whole installation
 
     @property
@@ -36,12 +40,15 @@ def choose(request: HttpRequest, role: Role = Role.VIEWER) -> Choice:
     who = person_of(request)
     mine = who.accounts(role)
     rows = Account.objects.all() if mine is None else Account.objects.filter(pk__in=mine)
-    options = tuple(rows.order_by("slug"))
-    slug = request.GET.get("account", "")
+    found = tuple(rows.order_by("slug")[: LISTED + 1])
+    options, many = found[:LISTED], len(found) > LISTED
+    slug = request.GET.get("account", "").strip()
     if not slug:
-        first = None if who.everywhere else next(iter(options), None)
-        return Choice(account=first, options=options, everywhere=who.everywhere)
-    named = next((account for account in options if account.slug == slug), None)
+        named = None if who.everywhere else next(iter(options), None)
+        return Choice(account=named, options=options, many=many, everywhere=who.everywhere)
+    named = next((account for account in found if account.slug == slug), None)
+    if named is None and many:
+        named = rows.filter(slug=slug).first()
     if named is None:
         raise NotFound("There is no such account among yours.")
-    return Choice(account=named, options=options, everywhere=who.everywhere)
+    return Choice(account=named, options=options, many=many, everywhere=who.everywhere)

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
+
+from django.db.models import QuerySet
 
 from memory.models import Account, Membership
 from memory.models.vocabulary import Role
 from memory.services.authority import RANKS, Person
 
-SHOWN = 500  # members of one account
+SHOWN: Final = 500  # members of one account
+PAGE: Final = 50  # accounts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,14 +38,31 @@ class Team:
     mine: bool  # the reader gives roles here
 
 
-def teams(person: Person) -> list[Team]:
-    """The accounts of a person, for an operator all, with everybody in them. Two queries."""
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Some of the accounts, in the order of their slugs."""
+
+    teams: tuple[Team, ...]
+    further: str  # slug of the account that the next page begins with; empty on the last one
+
+
+def teams(person: Person, since: str = "") -> Page:
+    """A page of a person's accounts, for an operator of all, with everybody in them. Two queries."""
+    found = list(_accounts(person).filter(slug__gte=since).order_by("slug")[: PAGE + 1])
+    shown = found[:PAGE]
+    rows = Membership.objects.filter(account__in=shown, user__is_active=True).select_related("user")
+    members: dict[UUID, list[Membership]] = {account.pk: [] for account in shown}
+    for row in rows.order_by("user__username"):
+        members[row.account_id].append(row)
+    return Page(
+        teams=tuple(_team(account, members[account.pk], person) for account in shown),
+        further=found[PAGE].slug if len(found) > PAGE else "",
+    )
+
+
+def _accounts(person: Person) -> QuerySet[Account]:
     ids = person.accounts()
-    accounts = Account.objects.all() if ids is None else Account.objects.filter(pk__in=ids)
-    found = list(accounts.order_by("slug"))
-    rows = Membership.objects.filter(account__in=found, user__is_active=True).select_related("user")
-    members = list(rows.order_by("user__username"))
-    return [_team(account, [m for m in members if m.account_id == account.pk], person) for account in found]
+    return Account.objects.all() if ids is None else Account.objects.filter(pk__in=ids)
 
 
 def _team(account: Account, rows: Sequence[Membership], person: Person) -> Team:
@@ -63,5 +84,9 @@ def _team(account: Account, rows: Sequence[Membership], person: Person) -> Team:
 
 def account_named(person: Person, account_id: UUID) -> Account | None:
     """An account that the person may see."""
-    ids = person.accounts()
-    return Account.objects.filter(pk=account_id).first() if ids is None or account_id in ids else None
+    return _accounts(person).filter(pk=account_id).first()
+
+
+def page_of(person: Person, account: Account) -> str:
+    """Where the page begins that has this account: at itself, or at the first where one page has them all."""
+    return account.slug if _accounts(person).order_by("slug")[PAGE : PAGE + 1].exists() else ""

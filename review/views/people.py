@@ -1,6 +1,7 @@
 """People and their roles, account by account."""
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -10,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from memory.errors import Invalid, NotFound
+from memory.models import Account
 from memory.models.vocabulary import Role
 from memory.services import people as service
 from review.access import page, person_of
@@ -20,11 +22,12 @@ from review.queries import people as reads
 @page()
 def people(request: HttpRequest) -> HttpResponse:
     """Everybody in the person's accounts; who is maintainer there can change roles."""
-    return _page(request)
+    return _page(request, request.GET.get("from", "").replace("\x00", "").strip())
 
 
-def _page(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
-    context = {"teams": reads.teams(person_of(request)), "roles": [(role.value, role.label) for role in Role], **more}
+def _page(request: HttpRequest, since: str, status: int = 200, **more: Any) -> HttpResponse:
+    found = reads.teams(person_of(request), since)
+    context = {"found": found, "since": since, "roles": [(role.value, role.label) for role in Role], **more}
     return render(request, "review/people.html", context, status=status)
 
 
@@ -32,23 +35,24 @@ def _page(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
 @page()
 def grant(request: HttpRequest, account_id: UUID) -> HttpResponse:
     """Gives a person a role; a refusal keeps what was typed."""
-    _account(request, account_id)
+    account = _account(request, account_id)
     sent = request.POST
     username = sent.get("username", "").strip()
     try:
         made = service.grant(person_of(request), account_id, username, sent.get("role", ""))
     except Invalid as refusal:
         typed = {"username": username, "role": sent.get("role", "")}
-        return _page(request, 422, refused=account_id, typed=typed, errors=refusal.errors)
+        since = reads.page_of(person_of(request), account)
+        return _page(request, since, 422, refused=account_id, typed=typed, errors=refusal.errors)
     messages.success(request, f"{username} is {made.role} now.")
-    return HttpResponseRedirect(reverse("review:people"))
+    return HttpResponseRedirect(_address(request, account))
 
 
 @require_POST
 @page()
 def change(request: HttpRequest, account_id: UUID, user_id: int) -> HttpResponse:
     """Changes or takes away a role; what a person did stays."""
-    _account(request, account_id)
+    account = _account(request, account_id)
     sent = request.POST
     role = None if sent.get("remove") else service.role_or_none(sent.get("role", ""))
     made = service.change(
@@ -61,7 +65,8 @@ def change(request: HttpRequest, account_id: UUID, user_id: int) -> HttpResponse
         )
     )
     messages.success(request, f"{sent.get('name', 'The person')} is {made.role if made else 'no member'} now.")
-    return HttpResponseRedirect(reverse("review:dashboard" if _left(request, made, user_id) else "review:people"))
+    gone = _left(request, made, user_id)
+    return HttpResponseRedirect(reverse("review:dashboard") if gone else _address(request, account))
 
 
 def _left(request: HttpRequest, made: Any, user_id: int) -> bool:
@@ -69,6 +74,14 @@ def _left(request: HttpRequest, made: Any, user_id: int) -> bool:
     return made is None and user_id == person_of(request).user_id
 
 
-def _account(request: HttpRequest, account_id: UUID) -> None:
-    if reads.account_named(person_of(request), account_id) is None:
+def _account(request: HttpRequest, account_id: UUID) -> Account:
+    account = reads.account_named(person_of(request), account_id)
+    if account is None:
         raise NotFound("There is no such account among yours.")
+    return account
+
+
+def _address(request: HttpRequest, account: Account) -> str:
+    """The page that has the account."""
+    since = reads.page_of(person_of(request), account)
+    return reverse("review:people") + (f"?{urlencode({'from': since})}" if since else "")

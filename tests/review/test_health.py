@@ -19,6 +19,7 @@ from memory.models.base import new_id
 from memory.models.vocabulary import ReviewKind
 from memory.services.credit import sweep
 from memory.services.ids import first_id
+from review import accounts
 from review.queries import health as reads
 from review.queries.agreement import agreement
 from review.queries.health import Coin, Counted, Exposures, Fate
@@ -401,6 +402,19 @@ class TestThePage:
         client.force_login(operator)
         assert "Of the whole installation." in body(client)
         assert "Of Acme." in body(client, account="acme")
+
+    def test_of_many_accounts_the_slug_is_typed_and_only_some_are_read(
+        self, client: Client, account: Account, rival_account: Account, operator: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(accounts, "LISTED", 1)
+        client.force_login(operator)
+        assert '<input id="account" name="account" value=""' in body(client)
+        told = body(client, account=rival_account.slug)  # beyond those that are listed
+        assert f"Of {rival_account.name}." in told
+        assert f'<input id="account" name="account" value="{rival_account.slug}"' in told
+        assert client.get("/review/health/", {"account": "nobody"}).status_code == 404
+        looked = client.get("/review/retrieval/").content.decode()
+        assert f'<input id="account" name="account" value="{account.slug}" required' in looked
 
     def test_writes_nothing(self, page: Client, account: Account) -> None:
         self.fill(account, 2)

@@ -1,5 +1,6 @@
 """The page of people: who sees whom, who changes what, and what a refusal keeps."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.test import Client
 
 from memory.models import Account, Membership
 from memory.services.authority import Person
+from review.queries import people as reads
 from tests.services.people import member
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +78,26 @@ class TestWhatIsShown:
         page.get(PAGE)
         with django_assert_num_queries(QUERIES):
             page.get(PAGE)
+
+    def test_of_many_accounts_a_page_is_shown_and_whoever_is_given_a_role_is_on_it(
+        self, client: Client, operator: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reads, "PAGE", 2)
+        made = [Account.objects.create(slug=f"a{n}", name=f"Account {n}", review_policy="auto") for n in range(5)]
+        client.force_login(operator)
+
+        def shown(query: str = "") -> list[str]:
+            return re.findall(r"Account \d", client.get(f"{PAGE}{query}").content.decode())
+
+        assert shown() == ["Account 0", "Account 1"]
+        assert 'href="/review/people/?from=a2"' in client.get(PAGE).content.decode()
+        assert shown("?from=a3") == ["Account 3", "Account 4"]
+        assert "No account from here on" in client.get(f"{PAGE}?from=b").content.decode()
+        get_user_model().objects.create_user("nina")
+        answer = client.post(f"{PAGE}{made[4].pk}/", {"username": "nina", "role": "judge"})
+        assert answer.headers["Location"] == "/review/people/?from=a4"
+        refused = client.post(f"{PAGE}{made[3].pk}/", {"username": "nobody", "role": "judge"})
+        assert 'value="nobody"' in refused.content.decode()
 
     def test_a_name_is_escaped(self, page: Client, account: Account) -> None:
         member(account, "viewer", "<b>bold</b>")
