@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -30,7 +30,7 @@ from memory.services.standing import differences
 
 SHAPE: Final = Shape(lessons=10_000)
 COHORT: Final = 5  # lessons of each piece of work
-TASKS: Final = 10  # of different work, which many writers do over and over
+FEW: Final = 10  # tasks that many writers do over and over: their lessons get records as long as what is weighed
 WRITERS: Final = 16
 EACH: Final = 30  # pieces of work of each writer
 SIGNALS: Final = ("accepted", "edited", "failed")
@@ -67,12 +67,17 @@ class Writer:
 def measure(bench: Bench) -> list[Finding]:
     with scratch(bench.shape) as database:
         writer = _writer(bench)
+        few = replace(writer, queries=writer.queries[:FEW])
         with writer.searched():
-            return [*_together(bench, writer, database), _alone(bench, writer)]
+            return [
+                _alone(bench, "rate", "lessons of a usual record", writer),
+                *_together(bench, few, database),
+                _alone(bench, "rate_of_long_records", "lessons of a long record", few),
+            ]
 
 
 def _writer(bench: Bench) -> Writer:
-    """With the first tasks whose searches find a whole cohort."""
+    """With the tasks whose searches find a whole cohort."""
     account = Account.objects.order_by("pk")[0]
     key = create_key(account, name="writer", source="caller", scopes=["loop"]).key
     chosen: dict[str, Choice] = {}
@@ -81,27 +86,27 @@ def _writer(bench: Bench) -> Writer:
         query = bench.query(i)
         with transaction.atomic():
             choice = retrieval.choose(new_id(), account, query, COHORT)
-        if len(choice.exposures) == COHORT and len(queries) < TASKS:
+        if len(choice.exposures) == COHORT:
             queries.append(query)
             chosen[query.text] = choice
     caller = Caller(account_id=account.pk, source="caller", actor=f"api_key:{key.prefix}", key_id=key.pk)
     return Writer(caller=caller, queries=queries, chosen=chosen)
 
 
-def _alone(bench: Bench, writer: Writer) -> Finding:
+def _alone(bench: Bench, key: str, whose: str, writer: Writer) -> Finding:
     """One writer, beside psycopg with the same statements in the same transactions."""
     began = new_id()
-    replays = [Replay(writer.work(n, new_id(), "accepted"), since=began) for n in range(TASKS)]
+    replays = [Replay(writer.work(n, new_id(), "accepted"), since=began) for n in range(len(writer.queries))]
 
     def ours(n: int) -> None:
         for piece in writer.work(n, new_id(), "accepted"):
             piece()
 
-    taken = in_turns({"raw": Side(act=lambda n: replays[n % TASKS]()), "ours": Side(act=ours)})
+    taken = in_turns({"raw": Side(act=lambda n: replays[n % len(replays)]()), "ours": Side(act=ours)})
     return Finding(
-        key="writes.rate",
+        key=f"writes.{key}",
         lessons=bench.lessons,
-        what="interaction, five exposures, outcome and credit: rate beside raw",
+        what=f"interaction, five exposures, outcome, credit: rate beside raw, {whose}",
         result=ratio(taken["raw"], taken["ours"]),
         unit="x",
         floor="the same statements and transactions by psycopg",
