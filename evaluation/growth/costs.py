@@ -28,7 +28,7 @@ from memory.services.keys import create_key
 from memory.services.metrics import exposition
 
 ROUNDS: Final = 5  # looks at a page, after one that is not counted
-LARGE: Final = 500  # rows of a table that is not read from end to end without a reason
+LARGE: Final = 4_500  # rows of a table that is not read from end to end without a reason
 LONG_SECONDS: Final = 60.0  # a job that took longer is not run again
 WORDS: Final = 12  # of a lesson, which make a task that it fits
 EXPLAINED: Final = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")

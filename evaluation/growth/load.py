@@ -12,9 +12,8 @@ from evaluation.growth import bounds
 from evaluation.growth.agents import at_work
 from evaluation.growth.reviewer import reviewing
 from evaluation.growth.stand import Stand, filled, parameters, started
-from evaluation.growth.watch import Watch, watching
+from evaluation.growth.watch import caught_up, uncredited, watching
 from evaluation.report import Cell, Figure, Progress, Report, Table
-from evaluation.running import wait_until
 
 WARM_UP_SECONDS: Final = 5
 EVERY_SECONDS: Final = 2.0  # between samples
@@ -54,7 +53,7 @@ class Step:
     worker_mb: float
     connections: float
     backlog: float  # outcomes not credited when the agents stopped
-    caught_up: float  # seconds until all were
+    caught_up: float | None  # seconds until all were; None: PATIENCE_SECONDS were too few
     own_share: float  # of one core, that agents, reviewer and notes took
 
     @property
@@ -98,10 +97,8 @@ def _step(stand: Stand, crowd: int, seconds: int) -> Step:
         with reviewing(reviewer), at_work(agents):
             time.sleep(seconds)
         took, share = time.monotonic() - began, time.process_time() - used
-        backlog = _uncredited(watch)
-        ended = time.monotonic()
-        wait_until(lambda: not _uncredited(watch), PATIENCE_SECONDS)
-        caught_up = time.monotonic() - ended
+        backlog = uncredited(watch)
+        waited = caught_up(watch, PATIENCE_SECONDS)
     return Step(
         agents=crowd,
         seconds=took,
@@ -115,13 +112,9 @@ def _step(stand: Stand, crowd: int, seconds: int) -> Step:
         worker_mb=max(watch.series("worker_mb")[1]),
         connections=max(watch.series("connections")[1]),
         backlog=backlog,
-        caught_up=caught_up,
+        caught_up=waited,
         own_share=share / took,
     )
-
-
-def _uncredited(watch: Watch) -> float:
-    return watch.ask("SELECT count(*) FROM outcome WHERE credited_at IS NULL")
 
 
 def _figures(steps: Sequence[Step]) -> list[Figure]:
@@ -172,7 +165,8 @@ def _beside(steps: Sequence[Step]) -> Table:
                  "outcomes to credit at the end", "seconds until all were credited"),
         rows=tuple(
             (step.agents, len(step.looks), step.decided, *_within(step.looks, 50, 95), round(step.web_mb),
-             round(step.worker_mb), int(step.connections), int(step.backlog), round(step.caught_up, 1))
+             round(step.worker_mb), int(step.connections), int(step.backlog),
+             None if step.caught_up is None else round(step.caught_up, 1))
             for step in steps
         ),
         note="Memory and connections are the most that was seen; connections are those of all processes.",

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 from evaluation.growth import bounds
 from evaluation.growth.agents import at_work
 from evaluation.growth.comparing import power, sums, usual
-from evaluation.growth.stand import SETTINGS, Filled, filled, inside, parameters, started
+from evaluation.growth.stand import Filled, filled, inside, parameters, started
 from evaluation.growth.watch import watching
 from evaluation.report import Cell, Figure, Progress, Report, Table
 from evaluation.running import wait_until
@@ -18,6 +19,12 @@ MB: Final = 2**20
 PATIENCE_SECONDS: Final = 1800.0
 #: Tables that grow with lessons, and those that grow with work.
 OF_LESSONS: Final = ("lesson", "lesson_embedding", "lesson_standing")
+WAITING: Final[LiteralString] = (
+    "SELECT (SELECT count(*) FROM outcome WHERE credited_at IS NULL) "
+    "+ (SELECT count(*) FROM lesson_distillation WHERE state IN ('pending', 'claimed', 'retryable'))"
+)
+TRANSACTIONS: Final[LiteralString] = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+LOG: Final[LiteralString] = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')"
 STEEP: Final = 1.3  # above this power of the size, ten times the lessons take twenty times as long
 
 HOW: Final = """
@@ -63,20 +70,45 @@ def measure(tell: Progress) -> Report:
     )
 
 
-def _work(store: Filled, loops: int) -> dict[str, dict[str, float]]:
-    """By table: rows and bytes that a loop adds, when the worker has done its part of it."""
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a loop adds."""
+
+    tables: Mapping[str, Mapping[str, float]]  # by table: `rows`, bytes of the `table` and of its `indexes`
+    transactions: float  # numbers that it takes from PostgreSQL's counter of transactions
+    log_bytes: float  # of write-ahead log
+
+    @property
+    def bytes(self) -> float:
+        return sum(table["table"] + table["indexes"] for table in self.tables.values())
+
+    def each(self, name: str) -> float:
+        """Bytes of one row of a table, with its indexes."""
+        table = self.tables[name]
+        return (table["table"] + table["indexes"]) / table["rows"]
+
+
+def _work(store: Filled, loops: int) -> Work:
+    """Lets agents work, waits until the worker has done its part, and looks at what came of it."""
     before = inside(store.var, "tables")
     with started(store) as stand, watching(stand.running, every=PATIENCE_SECONDS) as watch:
+        began = [watch.ask(statement) for statement in (TRANSACTIONS, LOG)]
         agents = stand.agents(AGENTS)
         with at_work(agents):
             wait_until(lambda: sum(agent.loops for agent in agents) >= loops, PATIENCE_SECONDS)
         done = sum(agent.loops for agent in agents)
-        wait_until(lambda: not watch.ask("SELECT count(*) FROM outcome WHERE credited_at IS NULL"), PATIENCE_SECONDS)
-    after = inside(store.var, "tables", **SETTINGS)
+        wait_until(lambda: not watch.ask(WAITING), PATIENCE_SECONDS)
+        ended = [watch.ask(statement) for statement in (TRANSACTIONS, LOG)]
+    after = inside(store.var, "tables")
+    transactions, log = ((new - old) / done for new, old in zip(ended, began, strict=True))
+    return Work(tables=_added(before, after, done), transactions=transactions, log_bytes=log)
+
+
+def _added(before: Mapping[str, Any], after: Mapping[str, Any], loops: int) -> dict[str, dict[str, float]]:
     return {
         name: {
-            "rows": (table["rows"] - before.get(name, {"rows": 0})["rows"]) / done,
-            **{part: (sums(table)[part] - sums(before.get(name, {}))[part]) / done for part in ("table", "indexes")},
+            "rows": (table["rows"] - before.get(name, {"rows": 0})["rows"]) / loops,
+            **{part: (size - sums(before.get(name, {}))[part]) / loops for part, size in sums(table).items()},
         }
         for name, table in after.items()
     }
@@ -90,7 +122,7 @@ def per_lesson(found: Sizes, name: str) -> dict[str, float]:
     return {part: size / lessons for part, size in parts.items()}
 
 
-def _figures(found: Sizes, work: Mapping[str, Mapping[str, float]]) -> list[Figure]:
+def _figures(found: Sizes, work: Work) -> list[Figure]:
     lessons = max(found)
     own, much = found[lessons]["sized"]["vectors"]
     whole = {name: sum(per_lesson(found, name).values()) for name in OF_LESSONS if name in _tables(found)}
@@ -98,11 +130,13 @@ def _figures(found: Sizes, work: Mapping[str, Mapping[str, float]]) -> list[Figu
     return [
         _figure("lesson_bytes", "a lesson with its words, vector, standing and indexes", sum(whole.values()), "bytes"),
         _figure("vector_bytes", "of it the vector index", own["bytes"] / own["lessons"], "bytes"),
-        _figure("loop_bytes", "a loop: interaction, exposures, outcome, credit, sums", _loop(work), "bytes"),
-        _figure("usage_bytes", "an exposure", _each(work, "lesson_usage"), "bytes"),
-        _figure("interaction_bytes", "an interaction", _each(work, "interaction"), "bytes"),
-        _figure("outcome_bytes", "an outcome", _each(work, "outcome"), "bytes"),
-        _figure("pair_rows", "rows of pairs that a loop adds", work.get("lesson_pair_sum", {}).get("rows", 0), ""),
+        _figure("loop_bytes", "a loop: interaction, exposures, outcome, credit, sums", work.bytes, "bytes"),
+        _figure("usage_bytes", "an exposure", work.each("lesson_usage"), "bytes"),
+        _figure("interaction_bytes", "an interaction", work.each("interaction"), "bytes"),
+        _figure("outcome_bytes", "an outcome", work.each("outcome"), "bytes"),
+        _figure("usage_rows", "exposures of a loop", work.tables["lesson_usage"]["rows"], ""),
+        _figure("transactions", "transactions of a loop that write", work.transactions, ""),
+        _figure("log_bytes", "write-ahead log of a loop", work.log_bytes, "bytes"),
         _figure("build_per_million_s", "building the vector index, for a million lessons at this rate",
                 much["seconds"] / much["lessons"] * 1e6, "s"),
         _figure("spilled_after", "lessons after which the index outgrows the memory to build it in",
@@ -126,15 +160,6 @@ def _tables(found: Sizes) -> Mapping[str, Any]:
     return tables
 
 
-def _loop(work: Mapping[str, Mapping[str, float]]) -> float:
-    return sum(table["table"] + table["indexes"] for table in work.values())
-
-
-def _each(work: Mapping[str, Mapping[str, float]], name: str) -> float:
-    table = work[name]
-    return (table["table"] + table["indexes"]) / table["rows"]
-
-
 def _steep(found: Sizes) -> list[str]:
     """Pages and jobs that take a tenth of a second or more, and grow faster than the store."""
     sizes = list(found)
@@ -142,11 +167,11 @@ def _steep(found: Sizes) -> list[str]:
     return [name for name, taken in times.items() if taken[-1] > 0.1 and power(sizes, taken) > STEEP]
 
 
-def _answer(found: Sizes, work: Mapping[str, Mapping[str, float]]) -> str:
+def _answer(found: Sizes, work: Work) -> str:
     whole = sum(sum(per_lesson(found, name).values()) for name in OF_LESSONS if name in _tables(found))
     steep = _steep(found)
     return (
-        f"A lesson takes {whole:,.0f} bytes, a loop {_loop(work):,.0f}; {len(steep)} of "
+        f"A lesson takes {whole:,.0f} bytes, a loop {work.bytes:,.0f}; {len(steep)} of "
         f"{len(found[max(found)]['costs'])} pages and jobs grow faster than the store."
     )
 
@@ -160,8 +185,8 @@ def _lessons(found: Sizes) -> Table:
     return Table(title=f"Bytes of a lesson, at {lessons:,}", columns=("what", "bytes of each lesson"), rows=tuple(rows))
 
 
-def _of_work(work: Mapping[str, Mapping[str, float]]) -> Table:
-    rows = sorted(work.items(), key=lambda row: -row[1]["table"] - row[1]["indexes"])
+def _of_work(work: Work) -> Table:
+    rows = sorted(work.tables.items(), key=lambda row: -row[1]["table"] - row[1]["indexes"])
     return Table(
         title="What a loop adds",
         columns=("table", "rows", "bytes of the table", "bytes of its indexes"),

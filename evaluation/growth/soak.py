@@ -14,9 +14,8 @@ from evaluation.growth.agents import Agent, at_work
 from evaluation.growth.reviewer import Reviewer, reviewing
 from evaluation.growth.slope import Slope, averaged, slope
 from evaluation.growth.stand import Stand, filled, parameters, started
-from evaluation.growth.watch import Watch, watching
-from evaluation.report import Cell, Figure, Progress, Report, Table
-from evaluation.running import wait_until
+from evaluation.growth.watch import Watch, caught_up, watching
+from evaluation.report import Cell, Figure, Plot, Progress, Report, Series, Table
 
 AGENTS: Final = 8
 CALIBRATION_SECONDS: Final = 20
@@ -70,7 +69,8 @@ class Soaked:
     watch: Watch
     began: float  # on the monotonic clock
     seconds: float
-    caught_up: float  # seconds until every outcome was credited, after the last one
+    caught_up: float | None  # seconds until every outcome was credited, after the last one; None: PATIENCE_SECONDS were
+    # too few
 
     @property
     def settled(self) -> float:
@@ -104,6 +104,7 @@ def measure(tell: Progress) -> Report:
         how=HOW,
         limits=LIMITS,
         tables=(_table(soaked),),
+        plots=(_plot(soaked),),
     )
 
 
@@ -112,17 +113,16 @@ def _soak(stand: Stand, minutes: int, tell: Progress) -> Soaked:
     rate = _bears(stand)
     crowd, reviewer = stand.agents(AGENTS), stand.reviewer()
     with watching(stand.running, EVERY_SECONDS) as watch:
-        wait_until(lambda: not watch.ask("SELECT count(*) FROM outcome WHERE credited_at IS NULL"), PATIENCE_SECONDS)
+        caught_up(watch, PATIENCE_SECONDS)
         began = time.monotonic()
         with reviewing(reviewer), at_work(crowd, every=AGENTS / (rate * SHARE)):
             for minute in range(minutes):
                 tell(minute, minutes, f"{rate * SHARE:.1f} loops a second")
                 time.sleep(max(0.0, began + 60 * (minute + 1) - time.monotonic()))
         seconds = time.monotonic() - began
-        wait_until(lambda: not watch.ask("SELECT count(*) FROM outcome WHERE credited_at IS NULL"), PATIENCE_SECONDS)
-        caught_up = time.monotonic() - began - seconds
+        waited = caught_up(watch, PATIENCE_SECONDS)
     return Soaked(
-        rate=rate, crowd=crowd, reviewer=reviewer, watch=watch, began=began, seconds=seconds, caught_up=caught_up
+        rate=rate, crowd=crowd, reviewer=reviewer, watch=watch, began=began, seconds=seconds, caught_up=waited
     )
 
 
@@ -174,8 +174,8 @@ def _figures(soaked: Soaked) -> list[Figure]:
     ]
 
 
-def _told(key: str, label: str, value: float, unit: str) -> Figure:
-    return Figure(key=f"soak.{key}", label=label, value=_tenth(value), unit=unit)
+def _told(key: str, label: str, value: float | None, unit: str) -> Figure:
+    return Figure(key=f"soak.{key}", label=label, value=None if value is None else _tenth(value), unit=unit)
 
 
 def _within(taken: Floats, share: int) -> float:
@@ -200,16 +200,32 @@ def _answer(soaked: Soaked) -> str:
 
 def _table(soaked: Soaked) -> Table:
     names = ("web_mb", "worker_mb", "beat_mb", "postgresql_mb", "postgresql_own_mb", "connections", "web_files",
-             "web_threads", "worker_threads", "uncredited", "interactions", "database_mb")  # fmt: skip
+             "web_threads", "worker_threads", "uncredited", "undistilled", "interactions", "database_mb")  # fmt: skip
     step = soaked.seconds / 6
     samples = [min(soaked.watch.samples, key=lambda each: abs(each.at - step * n)) for n in range(7)]
     return Table(
         title="What was held",
         columns=("minute", "web, MB", "worker, MB", "schedule, MB", "PostgreSQL, MB", "of it not shared, MB",
                  "connections", "files of web", "threads of web", "threads of worker", "outcomes to credit",
-                 "interactions", "database, MB"),
+                 "answers to distil", "interactions", "database, MB"),
         rows=tuple((_tenth(each.at / 60), *(_cell(each.values[name]) for name in names)) for each in samples),
     )  # fmt: skip
+
+
+def _plot(soaked: Soaked) -> Plot:
+    """The mean of each minute, which the lines are laid through."""
+    named = {
+        "web_mb": "web",
+        "worker_mb": "worker",
+        "beat_mb": "schedule",
+        "postgresql_own_mb": "PostgreSQL, not shared",
+    }
+    series = []
+    for name, label in named.items():
+        at, seen = averaged(*soaked.watch.series(name), AVERAGED_SECONDS)
+        x, y = tuple(_tenth(each / 60) for each in at), tuple(map(_tenth, seen))
+        series.append(Series(label=label, x=x, y=y))
+    return Plot(title="Memory", kind="lines", x_label="minutes", y_label="MB", series=tuple(series))
 
 
 def _cell(value: float) -> Cell:

@@ -12,7 +12,7 @@ from typing import Any, Final, LiteralString
 import psutil
 import psycopg
 
-from evaluation.running import Up, postmaster
+from evaluation.running import Up, postmaster, wait_until
 from sonder_site.embedded.cluster import DATABASE, open_cluster
 
 MB: Final = 2**20
@@ -21,6 +21,7 @@ COUNTS: Final[Mapping[str, LiteralString]] = MappingProxyType(
     {
         "connections": "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'",
         "uncredited": "SELECT count(*) FROM outcome WHERE credited_at IS NULL",
+        "undistilled": "SELECT count(*) FROM lesson_distillation WHERE state IN ('pending', 'claimed', 'retryable')",
         "interactions": "SELECT count(*) FROM interaction",
         "database_mb": "SELECT pg_database_size(current_database()) / 1048576.0",
     }
@@ -96,6 +97,21 @@ def watching(running: Up, every: float) -> Iterator[Watch]:
         watch.close()
     if faults:
         raise faults[0]
+
+
+def uncredited(watch: Watch) -> float:
+    """Outcomes that the worker has not credited yet."""
+    return watch.ask(COUNTS["uncredited"])
+
+
+def caught_up(watch: Watch, patience: float) -> float | None:
+    """Seconds until every outcome is credited; None if they are not within `patience` seconds."""
+    began = time.monotonic()
+    try:
+        wait_until(lambda: not uncredited(watch), patience, every=0.2)
+    except TimeoutError:
+        return None
+    return time.monotonic() - began
 
 
 def connect(var: Path) -> psycopg.Connection[Any]:
