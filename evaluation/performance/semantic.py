@@ -15,10 +15,10 @@ from evaluation.performance.load import quarantine_half
 from evaluation.performance.store import scratch
 from evaluation.performance.timing import ROUNDS, Side, in_turns, mean, ratio
 from memory.embedding import Vectors
-from memory.models.sql import execute, fetch
+from memory.models.sql import execute, fetch, vector_literal
 from memory.search import Scope
 from memory.search.details import read_halfvec
-from memory.search.semantic import EF_SEARCH, semantic, vector_literal
+from memory.search.semantic import EF_SEARCH, semantic
 
 RECALL = Bar(limit=0.95, at_least=True)
 SCANS = 5  # rounds of the full scan, which takes seconds

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from memory import conf
 from memory.embedding.cache import CachedQueries
@@ -9,6 +10,10 @@ from memory.embedding.factory import provider_from_spec
 from memory.embedding.guarded import GuardedProvider
 from memory.errors import EmbeddingUnavailable
 from memory.models import EmbeddingSpace
+from memory.models.rows import Rows
+from memory.models.sql import fetch
+
+_SPACE: Final = Rows(EmbeddingSpace, "s")
 
 
 @lru_cache(maxsize=1)
@@ -39,9 +44,10 @@ def usable_space() -> EmbeddingSpace:
     Raises EmbeddingUnavailable if no space is open, or the model was changed without `reembed`: vectors of two
     models are never compared.
     """
-    space = EmbeddingSpace.objects.filter(is_active=True).first()
-    if space is None:
+    rows = fetch(f"SELECT {_SPACE.columns} FROM embedding_space s WHERE s.is_active")
+    if not rows:
         raise EmbeddingUnavailable("No embedding space is open. Run 'manage.py reembed'.")
+    space = _SPACE.read(rows[0])
     p = provider()
     if (space.model, space.revision) != (p.model, p.revision) or space.dimension != p.dimension:
         raise EmbeddingUnavailable(

@@ -81,7 +81,9 @@ def _tokens(size: int) -> int:
 
 def _inert(text: str) -> str:
     """One line without invisible characters, in which nothing can be read as markup."""
-    visible = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
-    flat = " ".join(_IGNORABLE.sub("", visible).split())
+    # Most text is printable, and nothing printable is in those categories; to look at each character takes far longer.
+    if not text.isprintable():
+        text = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
+    flat = " ".join(_IGNORABLE.sub("", text).split())
     escaped = html.escape(flat.translate(_LOOKALIKES), quote=False)
     return _MARKERS.sub(lambda found: "".join(f"&#{ord(c)};" if c in "`~[]" else c for c in found[0]), escaped)

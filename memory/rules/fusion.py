@@ -13,15 +13,18 @@ def reciprocal_rank_fusion(*ranks: int | None, k: int = 60, weights: Sequence[fl
 
     Raises ValueError for a rank below 1, a negative k or weight, or a number of weights that does not fit the ranks.
     """
-    if weights is None:
-        weights = (1.0,) * len(ranks)
-    if len(weights) != len(ranks):
-        raise ValueError(f"{len(ranks)} rankings came with {len(weights)} weights; give one weight for each.")
-    if k < 0 or any(weight < 0 for weight in weights):
+    if k < 0 or (weights is not None and any(weight < 0 for weight in weights)):
         raise ValueError("k and every weight must be 0 or more.")
-    if any(rank is not None and rank < 1 for rank in ranks):
-        raise ValueError("A rank counts from 1.")
-    return math.fsum(weight / (k + rank) for rank, weight in zip(ranks, weights, strict=True) if rank is not None)
+    shares = [1.0] * len(ranks) if weights is None else weights
+    if len(shares) != len(ranks):
+        raise ValueError(f"{len(ranks)} rankings came with {len(shares)} weights; give one weight for each.")
+    parts = []
+    for rank, share in zip(ranks, shares, strict=True):
+        if rank is not None:
+            if rank < 1:
+                raise ValueError("A rank counts from 1.")
+            parts.append(share / (k + rank))
+    return math.fsum(parts)
 
 
 def usage_boost(*, mean_reward: float, n: int) -> float:

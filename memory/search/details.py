@@ -10,7 +10,6 @@ import numpy as np
 from memory.embedding import Vectors
 from memory.models import EmbeddingSpace
 from memory.models.sql import fetch
-from memory.search.semantic import vector_literal
 from memory.search.terms import Term, tsquery
 from memory.search.types import Candidate, EmbeddedQuery, Evidence
 
@@ -50,7 +49,7 @@ def details(
     """The candidates in the order of their ids. The cosine is exact, also for a lesson that only the words found."""
     words = [term for term in terms if term.column == "search"]
     values = {
-        "vector": vector_literal(query.vector.tolist()) if query.vector is not None else None,
+        "vector": query.literal,
         "space": query.space.pk if query.space else None,
         "queries": [tsquery(term.lexeme) for term in words],
         "ids": list(ids),

@@ -62,8 +62,9 @@ def find(
     for candidate in candidates:
         served = candidate.state != QUARANTINED or admits(candidate)
         (open_to_all if served else kept_out).append(candidate)
-    ranked = rank(open_to_all, mode, depth, relevant, now)
-    everything = rank(candidates, mode, depth, relevant, now) if kept_out else ranked
+    weights = {c.lesson_id: weigh(c, relevant, now) for c in candidates}
+    ranked = rank(open_to_all, mode, depth, weights)
+    everything = rank(candidates, mode, depth, weights) if kept_out else ranked
     within_reach = {r.candidate.lesson_id for r in [*_pool(ranked, k), *_pool(everything, k)]}
     vectors = _vectors(query, mode, within_reach)
     disputes = conflicts(within_reach)
@@ -105,32 +106,45 @@ def _places(scores: Sequence[float | None], depth: int) -> dict[int, int]:
     return {i: place for place, (_, i) in enumerate(present[:depth], start=1)}
 
 
-def rank(
-    candidates: list[Candidate], mode: str, depth: int, relevant: Callable[[Candidate], GateResult], now: datetime
-) -> list[Ranked]:
+@dataclass(frozen=True, kw_only=True)
+class Weight:
+    """What a candidate brings to any ranking that it is part of."""
+
+    boost: float
+    age_factor: float
+    reason: str  # why the relevance gate refused it; empty when it passed
+
+
+def weigh(candidate: Candidate, relevant: Callable[[Candidate], GateResult], now: datetime) -> Weight:
+    return Weight(
+        boost=usage_boost(mean_reward=candidate.evidence.mean, n=candidate.evidence.n),
+        age_factor=age_factor(_age_days(candidate, now), conf.current().half_life_days),
+        reason=relevant(candidate).reason,
+    )
+
+
+def rank(candidates: list[Candidate], mode: str, depth: int, weights: Mapping[UUID, Weight]) -> list[Ranked]:
     """Every candidate with its fused score and the gate's verdict, best first; ties by cosine, then by id.
 
     `candidates` come in the order of ids, which every sort keeps where scores are equal.
     """
-    settings = conf.current()
+    k = conf.current().rrf_k
     semantic_places = _places([c.cosine if mode == "hybrid" else None for c in candidates], depth)
     lexical_places = _places([c.lexical_score for c in candidates], depth)
     ranked = []
     for i, c in enumerate(candidates):
-        places = semantic_places.get(i), lexical_places.get(i)
-        fused = reciprocal_rank_fusion(*places, k=settings.rrf_k)
-        boost = usage_boost(mean_reward=c.evidence.mean, n=c.evidence.n)
-        factor = age_factor(_age_days(c, now), settings.half_life_days)
+        near, worded, weight = semantic_places.get(i), lexical_places.get(i), weights[c.lesson_id]
+        fused = reciprocal_rank_fusion(near, worded, k=k)
         ranked.append(
             Ranked(
                 candidate=c,
-                semantic_rank=places[0],
-                lexical_rank=places[1],
+                semantic_rank=near,
+                lexical_rank=worded,
                 fused=fused,
-                boost=boost,
-                age_factor=factor,
-                score=(fused + boost) * factor,
-                reason=relevant(c).reason,
+                boost=weight.boost,
+                age_factor=weight.age_factor,
+                score=(fused + weight.boost) * weight.age_factor,
+                reason=weight.reason,
             )
         )
     return sorted(ranked, key=lambda r: (-r.score, -(r.candidate.cosine or 0.0)))

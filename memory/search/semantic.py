@@ -1,24 +1,18 @@
 """Nearest lessons in the active embedding space."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from memory import conf
 from memory.embedding import Vectors
 from memory.models import EmbeddingSpace
-from memory.models.sql import fetch
+from memory.models.sql import fetch, vector_literal
 from memory.search.types import Scope, SemanticHit
 
 # Lessons that the index keeps in view while it searches, by state. 200 finds 0.967 of the nearest 20 at a million
 # lessons. Of the quarantined only those matter that lie among the nearest 40 of all: 40 finds 0.997 and more of them.
 EF_SEARCH: Final[Mapping[str, int]] = {"active": 200, "quarantined": 40}
 MAX_SCAN_TUPLES = 200_000  # an account's own lessons may be a thin slice of the index
-
-
-def vector_literal(vector: Iterable[float]) -> str:
-    """A vector as pgvector reads it."""
-    components = tuple(vector)
-    return f"[{','.join(['%.6g'] * len(components))}]" % components  # one formatting call for all: half the time
 
 
 def prepare_session() -> None:

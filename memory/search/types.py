@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from uuid import UUID
 
 from memory.embedding import Vectors
 from memory.models import EmbeddingSpace
+from memory.models.sql import vector_literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,11 @@ class EmbeddedQuery:
     space: EmbeddingSpace | None  # None: words alone
     vector: Vectors | None  # float32 unit vector (dimension,)
     note: str = ""  # why there is no vector, for the answer and the log
+
+    @cached_property
+    def literal(self) -> str | None:
+        """The vector as pgvector reads it, written once for all statements that send it."""
+        return None if self.vector is None else vector_literal(self.vector.tolist())
 
     @property
     def mode(self) -> str:

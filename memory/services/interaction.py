@@ -3,20 +3,24 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-import numpy as np
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 from pgvector import HalfVector
 
+from memory.embedding import Vectors
 from memory.errors import Conflict, NotFound
 from memory.models import Account, ApiKey, Fact, Interaction, Preference, Project, Session
 from memory.models.base import new_id
+from memory.models.rows import Rows, insert
+from memory.models.sql import fetch
 from memory.search import EmbeddedQuery
 from memory.services import distillation
 from memory.services.caller import Caller
 from memory.services.preference import learn
-from memory.services.retrieval import HandedOut, hand_out
+from memory.services.retrieval import NOTHING, HandedOut, choose, record
+
+_ACCOUNT, _PREFERENCE = Rows(Account, "a"), Rows(Preference, "p")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,43 +48,63 @@ class Started:
     facts: list[Fact]
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def start(caller: Caller, request: Start, query: EmbeddedQuery | None) -> Started:
-    """Records the interaction and its exposures in one transaction. `query` is the embedded task, if retrieving."""
-    account = Account.objects.get(pk=caller.account_id)
+    """Records the interaction and its exposures in one transaction. `query` is the embedded task, if retrieving.
+
+    A refusal ends the transaction around this too.
+    """
+    account = _account(caller)
     project = _project(account, request.project)
     session = _session(account, project, request.session)
     if request.idempotency_key is not None:
         _refuse_reuse(account, request.idempotency_key)
-    embedded = query is not None and query.vector is not None
-    interaction = Interaction(
+    interaction = _interaction(caller, request, query)
+    interaction.account, interaction.session = account, session
+    interaction.project = project or (session.project if session else None)
+    choice = NOTHING if query is None else choose(interaction.pk, account, query, request.k)
+    interaction.retrieved_context = choice.handed_out.context
+    insert([interaction])
+    record(interaction, choice)
+    learn(interaction)
+    return Started(
+        interaction=interaction,
+        handed_out=choice.handed_out,
+        preferences=current_preferences(account, interaction.project),
+        facts=current_facts(account, interaction.project),
+    )
+
+
+class _Written(HalfVector):
+    """A vector with its text, which the search has sent before; pgvector would write all digits of every number."""
+
+    def __init__(self, vector: Vectors, text: str) -> None:
+        super().__init__(vector)
+        self._text = text
+
+    def to_text(self) -> str:
+        return self._text
+
+
+def _account(caller: Caller) -> Account:
+    """As it is now: whether only approved lessons are handed out may have changed since the key was read."""
+    (row,) = fetch(f"SELECT {_ACCOUNT.columns} FROM account a WHERE a.id = %s", [caller.account_id])
+    return _ACCOUNT.read(row)
+
+
+def _interaction(caller: Caller, request: Start, query: EmbeddedQuery | None) -> Interaction:
+    """The row to be, but for what it belongs to and what is handed out."""
+    vector = None if query is None or query.vector is None else _Written(query.vector, query.literal or "")
+    return Interaction(
         id=request.id or new_id(),
-        account=account,
-        project=project or (session.project if session else None),
-        project_explicit=project is not None,
-        session=session,
+        project_explicit=request.project is not None,
         task=request.task,
         tier=request.tier,
         model=request.model,
         api_key=ApiKey(pk=caller.key_id),
         idempotency_key=request.idempotency_key,
-        task_embedding=HalfVector(np.asarray(query.vector)) if query is not None and embedded else None,
-        space=query.space if query is not None and embedded else None,
-    )
-    interaction.save(force_insert=True)
-    learn(interaction)
-    if query is None:
-        handed_out = HandedOut(lessons=(), context="", mode="none")
-    else:
-        handed_out = hand_out(interaction, account, query, request.k)
-    if handed_out.context:
-        interaction.retrieved_context = handed_out.context
-        interaction.save(update_fields=["retrieved_context"])
-    return Started(
-        interaction=interaction,
-        handed_out=handed_out,
-        preferences=current_preferences(account, interaction.project),
-        facts=current_facts(account, interaction.project),
+        task_embedding=vector,
+        space=query.space if query is not None and vector is not None else None,
     )
 
 
@@ -110,8 +134,13 @@ def _refuse_reuse(account: Account, key: str) -> None:
 def current_preferences(account: Account, project: Project | None) -> list[Preference]:
     """Enabled preferences that apply: global ones, and the project's."""
     scopes = ["global"] + ([f"project:{project.slug}"] if project else [])
-    found = Preference.objects.filter(account=account, enabled=True, scope__in=scopes)
-    surest = found.order_by("-confidence", "-id")[:50]  # newer first among equals: old ones do not crowd out a new one
+    # Newer first among equals: old ones do not crowd out a new one.
+    rows = fetch(
+        f"SELECT {_PREFERENCE.columns} FROM preference p WHERE p.account_id = %s AND p.enabled AND p.scope = ANY(%s) "
+        "ORDER BY p.confidence DESC, p.id DESC LIMIT 50",
+        [account.pk, scopes],
+    )
+    surest = (_PREFERENCE.read(row) for row in rows)
     return sorted(surest, key=lambda preference: (preference.scope, preference.key))
 
 

@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from memory.errors import Conflict, Invalid, NotFound
 from memory.models import Account, ApiKey, OperatorAct
+from memory.models.rows import Rows
+from memory.models.sql import fetch
 from memory.models.vocabulary import OperatorAction, OutcomeSource
 from memory.services import acts
 from memory.services.caller import Caller
@@ -26,6 +28,7 @@ MAX_GRACE = timedelta(days=30)  # that a replaced key may go on: long enough to 
 MAX_NAME = 100  # characters, as the column holds
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: prefixes are read aloud
 _SEEN_EVERY = timedelta(minutes=1)
+_KEY, _ACCOUNT = Rows(ApiKey, "k"), Rows(Account, "a")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +137,7 @@ def find_key(token: str) -> ApiKey | None:
     shape = KEY_SHAPE.match(token)
     if shape is None:
         return None
-    key = ApiKey.objects.select_related("account").filter(prefix=shape[1]).first()
+    key = _with_account(shape[1])
     if key is None or not hmac.compare_digest(key.hashed_key, hash_key(token)):
         return None
     now = timezone.now()
@@ -144,6 +147,16 @@ def find_key(token: str) -> ApiKey | None:
         # At most one write a minute: a busy key must not turn every read into an update.
         stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - _SEEN_EVERY)
         ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
+    return key
+
+
+def _with_account(prefix: str) -> ApiKey | None:
+    both = f"{_KEY.columns}, {_ACCOUNT.columns}"
+    rows = fetch(f"SELECT {both} FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.prefix = %s", [prefix])
+    if not rows:
+        return None
+    key = _KEY.read(rows[0][: _KEY.width])
+    key.account = _ACCOUNT.read(rows[0][_KEY.width :])
     return key
 
 

@@ -8,10 +8,10 @@ from django.db import transaction
 from memory.errors import NotFound
 from memory.models import Lesson, LessonEmbedding
 from memory.models.scope import scoped
-from memory.models.sql import fetch
+from memory.models.sql import fetch, vector_literal
 from memory.models.vocabulary import LessonState
 from memory.rules.standing import standing_in_words
-from memory.search.semantic import prepare_session, vector_literal
+from memory.search.semantic import prepare_session
 from memory.services.policies import policy
 from memory.services.quarantine import held_by_person
 from memory.services.scoping import lesson_account

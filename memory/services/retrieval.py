@@ -9,6 +9,7 @@ from django.utils import timezone
 from memory import conf
 from memory.models import Account, Interaction, LessonUsage, TrustEvent
 from memory.models.base import present
+from memory.models.rows import insert
 from memory.models.sql import fetch
 from memory.models.vocabulary import Exposure, TrustEventKind
 from memory.rules.context import FencedLesson, fence
@@ -33,10 +34,21 @@ def look_up(account: Account, query: EmbeddedQuery, k: int) -> Retrieved:
     return find(query, search_scope(account), k, timezone.now())
 
 
-def hand_out(interaction: Interaction, account: Account, query: EmbeddedQuery, k: int) -> HandedOut:
-    """Retrieves for an interaction and records every exposure. Runs in the interaction's transaction."""
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What will be handed out for an interaction, and everything that its record needs."""
+
+    handed_out: HandedOut
+    exposures: tuple[tuple[Found, Exposure, float], ...]  # each with its probability
+
+
+NOTHING = Choice(handed_out=HandedOut(lessons=(), context="", mode="none"), exposures=())
+
+
+def choose(interaction: UUID, account: Account, query: EmbeddedQuery, k: int) -> Choice:
+    """Retrieves for an interaction that begins. What is chosen stays in the store until the transaction ends."""
     now = present()
-    rule = sampling(interaction.pk, interaction.task, now)
+    rule = sampling(interaction, query.text, now)
     found = find(query, search_scope(account), k, now, admits=rule.admits, withholds=rule.withholds)
     here = _hold([*found.chosen, *found.withheld, *found.controls])
     shown = [f for f in found.chosen if f.ranked.candidate.lesson_id in here]
@@ -46,11 +58,16 @@ def hand_out(interaction: Interaction, account: Account, query: EmbeddedQuery, k
     exposures = [(f, _exposure(f)) for f in chosen]
     exposures += [(f, Exposure.WITHHELD_TRIAL) for f in found.withheld if f.ranked.candidate.lesson_id in here]
     exposures += [(f, Exposure.WITHHELD_QUARANTINE) for f in found.controls if f.ranked.candidate.lesson_id in here]
-    LessonUsage.objects.bulk_create(
-        _usage(interaction, f, exposure, rule.probability(f.ranked.candidate, exposure)) for f, exposure in exposures
+    return Choice(
+        handed_out=HandedOut(lessons=chosen, context=context, mode=found.mode),
+        exposures=tuple((f, what, rule.probability(f.ranked.candidate, what)) for f, what in exposures),
     )
-    _journal_first_probations(interaction, chosen)
-    return HandedOut(lessons=chosen, context=context, mode=found.mode)
+
+
+def record(interaction: Interaction, choice: Choice) -> None:
+    """Writes every exposure, in the transaction of the choice and of the interaction."""
+    insert([_usage(interaction, f, exposure, probability) for f, exposure, probability in choice.exposures])
+    _journal_first_probations(interaction, choice.handed_out.lessons)
 
 
 def _hold(found: Sequence[Found]) -> set[UUID]:

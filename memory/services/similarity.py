@@ -12,10 +12,10 @@ from django.db import transaction
 
 from memory.embedding import Vectors
 from memory.models import EmbeddingSpace, Lesson
-from memory.models.sql import fetch
+from memory.models.sql import fetch, vector_literal
 from memory.rules.claim import ClaimSignature, same_claim
 from memory.search import Scope
-from memory.search.semantic import prepare_session, semantic, vector_literal
+from memory.search.semantic import prepare_session, semantic
 from memory.services import tombstone
 from memory.services.pairs import Where, is_small
 

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.django_db
 
 NAMES = "Sort names with `sorted(names, key=str.casefold)` so that case does not decide."
 # Statements a request takes, with the savepoints that stand for a transaction's begin and end in a test.
-START_QUERIES = 21  # an answer of five lessons, in a project and a session that exist
-START_ALONE_QUERIES = 8  # without retrieval
+START_QUERIES = 18  # an answer of five lessons, in a project and a session that exist
+START_ALONE_QUERIES = 6  # without retrieval
 FINISH_QUERIES = 10
 REPORT_QUERIES = 10
 REPEATED_REPORT_QUERIES = 7

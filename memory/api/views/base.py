@@ -1,8 +1,9 @@
 """What the endpoints share: rights, parameters, validation, one transaction, and the Idempotency-Key."""
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Callable, Hashable
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from django.db import transaction
 from django.views.decorators.common import no_append_slash
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from rest_framework.views import AsView, GenericView
 
 MAX_KEY = 200
-S = TypeVar("S", bound="serializers.BaseSerializer[Any]")
 
 
 def validated(kind: type[serializers.Serializer[Any]], data: object) -> dict[str, Any]:
@@ -36,9 +36,15 @@ def validated(kind: type[serializers.Serializer[Any]], data: object) -> dict[str
     return dict(serializer.validated_data)
 
 
-def rendered(kind: type[S], value: Any) -> dict[str, Any]:
+@cache
+def _writer(kind: Any) -> Any:
+    """One serializer of a kind for all answers: making its fields anew takes longer than using them."""
+    return kind()
+
+
+def rendered(kind: type[serializers.BaseSerializer[Any]], value: Any) -> dict[str, Any]:
     """A value as plain JSON, as the answer and its replay both need it: a foreign key's UUID becomes its text."""
-    return dict(json.loads(json.dumps(kind(value).data, cls=JSONEncoder)))
+    return dict(json.loads(json.dumps(_writer(cast(Hashable, kind)).to_representation(value), cls=JSONEncoder)))
 
 
 def idempotency_key(request: Request) -> str | None:
