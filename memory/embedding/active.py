@@ -49,6 +49,7 @@ def usable_space() -> EmbeddingSpace:
         raise EmbeddingUnavailable("No embedding space is open. Run 'manage.py reembed'.")
     space = _SPACE.read(rows[0])
     p = provider()
+    p.follow(space.generation)
     if (space.model, space.revision) != (p.model, p.revision) or space.dimension != p.dimension:
         raise EmbeddingUnavailable(
             f"The active embedding space is {space}, but SONDER_EMBEDDING gives {p.model} {p.revision}. Set the "

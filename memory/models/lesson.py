@@ -4,6 +4,7 @@ from typing import Any
 
 import pgtrigger
 from django.conf import settings
+from django.contrib.postgres.functions import RandomUUID
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
@@ -32,6 +33,18 @@ SIMILARITIES = (
     "tombstone_similarity",
     "contradiction_similarity",
 )
+
+
+# What a process keeps of the lessons and tasks that it has read holds for the generation it was read in, and is read
+# again in the next. The triggers move it as the last act of the transaction that it tells of: whoever sees the change
+# sees it moved, its lock is held for a commit alone, and a transaction moves it once however many lessons it takes.
+NEXT_GENERATION = """
+    IF current_setting('sonder.generation', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+        UPDATE embedding_space SET generation = gen_random_uuid() WHERE is_active;
+        PERFORM set_config('sonder.generation', pg_current_xact_id()::text, true);
+    END IF;
+    RETURN NULL;
+"""
 
 
 # PostgreSQL's parser keeps `first/last`, `key:value` and `read-only` as one token, which no query would match.
@@ -66,6 +79,11 @@ class EmbeddingSpace(Recorded):
     gate = models.JSONField(null=True, blank=True)
     calibrated_at = models.DateTimeField(null=True, blank=True)
     is_active = models.BooleanField()
+    generation = models.UUIDField(
+        db_default=RandomUUID(),
+        editable=False,
+        help_text="Another one whenever a lesson has left service or something was erased.",
+    )
 
     class Meta:
         db_table = "embedding_space"
@@ -164,6 +182,21 @@ class Lesson(Recorded):
                     WHERE lesson_id = NEW.id;
                     RETURN NULL;
                 """,
+            ),
+            SealedTrigger(
+                name="lesson_left_service",
+                when=pgtrigger.After,
+                operation=pgtrigger.UpdateOf("state"),
+                condition=pgtrigger.Q(old__state="active") & ~pgtrigger.Q(new__state="active"),
+                timing=pgtrigger.Deferred,
+                func=NEXT_GENERATION,
+            ),
+            SealedTrigger(
+                name="lesson_gone",
+                when=pgtrigger.After,
+                operation=pgtrigger.Delete,
+                timing=pgtrigger.Deferred,
+                func=NEXT_GENERATION,
             ),
         ]
 

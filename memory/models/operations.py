@@ -1,12 +1,13 @@
 """The journals of running the store: refused writes, replayed requests, jobs, calibrations, operators, erasures."""
 
+import pgtrigger
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
 
-from memory.models.base import ACTOR, SHA256, Recorded, append_only, matches, new_id, not_empty, one_of
-from memory.models.lesson import EmbeddingSpace
+from memory.models.base import ACTOR, SHA256, Recorded, SealedTrigger, append_only, matches, new_id, not_empty, one_of
+from memory.models.lesson import NEXT_GENERATION, EmbeddingSpace
 from memory.models.scope import Account
 from memory.models.vocabulary import OperatorAction
 
@@ -133,7 +134,17 @@ class ErasureRecord(Recorded):
             not_empty("erasure_record", "kind"),
             matches("erasure_record", "actor", ACTOR, "system, api_key:<prefix> or user:<id>"),
         ]
-        triggers = [append_only("erasure_record")]
+        triggers = [
+            append_only("erasure_record"),
+            # Also where no lesson was erased: the vectors of its tasks are kept by those who searched with them.
+            SealedTrigger(
+                name="erasure_record_next_generation",
+                when=pgtrigger.After,
+                operation=pgtrigger.Insert,
+                timing=pgtrigger.Deferred,
+                func=NEXT_GENERATION,
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"

@@ -38,7 +38,7 @@ _STATEMENT = """
             ORDER BY source LIMIT 1
         ) AS t ON true
         LEFT JOIN lesson_standing s ON s.lesson_id = l.id
-    WHERE l.id = ANY(%(ids)s)
+    WHERE l.id = ANY(%(ids)s) AND l.state IN ('active', 'quarantined')
     ORDER BY l.id
 """
 

@@ -226,6 +226,10 @@ def choose(
     pool = _pool(ranked, k)
     if not vectors or not pool:
         return _first([r for r in ranked if not r.reason], k, withholds)
+    # What was erased or merged since it was found has no vector any more.
+    pool = [r for r in pool if r.candidate.lesson_id in vectors]
+    if not pool:
+        return (), ()
     best = max(r.score for r in pool)
     # Below zero where nothing but a bad record speaks: there is no scale then, and the order is all that counts.
     scale = max(r.candidate.cosine or 0.0 for r in pool) / best if best > 0 else 1.0

@@ -23,27 +23,39 @@ _KEEP_SCOPES = 64
 
 
 class _Samples:
-    """The sample of each space and scope, read at most every five minutes by each process."""
+    """The sample of each scope in one space and its generation, read at most every five minutes by each process.
+
+    A space is read before its sample. So what is kept for a generation was read in it or later, and whoever comes
+    after a quarantine or an erasure, in any process, has another generation and reads again.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[UUID, Scope], tuple[float, Vectors]] = OrderedDict()
+        self._of: tuple[UUID, UUID] | None = None  # the space and generation of all that is kept
+        self._kept: OrderedDict[Scope, tuple[float, Vectors]] = OrderedDict()
 
     def get(self, space: EmbeddingSpace, scope: Scope) -> Vectors:
-        key = (space.pk, scope)
+        of = (space.pk, space.generation)
         with self._lock:
-            read_at, sample = self._kept.get(key, (-np.inf, np.empty((0, 0), dtype=np.float32)))
+            if self._of != of:
+                self._of = of
+                self._kept.clear()
+            read_at, sample = self._kept.get(scope, (-np.inf, np.empty((0, 0), dtype=np.float32)))
         if time.monotonic() - read_at > _KEEP_SECONDS:
             sample = _read(space, scope)
             with self._lock:
-                self._kept[key] = (time.monotonic(), sample)
-                self._kept.move_to_end(key)
-                while len(self._kept) > _KEEP_SCOPES:
-                    self._kept.popitem(last=False)
+                if self._of == of:  # else another thread has seen a later one: this sample is for this answer alone
+                    self._keep(scope, sample)
         return sample
 
+    def _keep(self, scope: Scope, sample: Vectors) -> None:
+        self._kept[scope] = (time.monotonic(), sample)
+        self._kept.move_to_end(scope)
+        while len(self._kept) > _KEEP_SCOPES:
+            self._kept.popitem(last=False)
+
     def forget(self) -> None:
-        """After an import, or an erasure."""
+        """After an import."""
         with self._lock:
             self._kept.clear()
 

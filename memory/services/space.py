@@ -17,6 +17,7 @@ from memory.embedding.presets import preset_for
 from memory.errors import Invalid
 from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding
 from memory.models.lesson import SIMILARITIES
+from memory.models.sql import fetch
 from memory.models.vocabulary import OperatorAction
 from memory.services import acts, tombstone
 
@@ -121,10 +122,16 @@ def embed(lessons: list[Lesson], space: EmbeddingSpace) -> int:
         for lesson, vector in zip(lessons, vectors, strict=True)
         if vector is not None
     ]
-    alive = set(Lesson.objects.filter(pk__in=[lesson.pk for lesson in lessons]).values_list("pk", flat=True))
-    LessonEmbedding.objects.bulk_create([row for row in rows if row.lesson_id in alive], ignore_conflicts=True)
+    with transaction.atomic():
+        alive = _hold([lesson.pk for lesson in lessons])
+        LessonEmbedding.objects.bulk_create([row for row in rows if row.lesson_id in alive], ignore_conflicts=True)
     _park([lesson.pk for lesson, vector in zip(lessons, vectors, strict=True) if vector is None], space)
     return len(rows)
+
+
+def _hold(ids: Sequence[UUID]) -> set[UUID]:
+    """Keeps lessons from being merged or erased until the transaction ends; what has gone since is not among them."""
+    return {pk for (pk,) in fetch("SELECT id FROM lesson WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [list(ids)])}
 
 
 def embed_pending(limit: int = 512) -> int:
@@ -162,6 +169,8 @@ def embed_anew(ids: Sequence[UUID], *, by: str) -> list[UUID]:
     vectors = embed_each(provider(), [lesson.text for lesson in lessons])  # outside any transaction: it may be slow
     given = [(lesson, vector) for lesson, vector in zip(lessons, vectors, strict=True) if vector is not None]
     with transaction.atomic():
+        alive = _hold([lesson.pk for lesson, _ in given])
+        given = [(lesson, vector) for lesson, vector in given if lesson.pk in alive]
         for lesson, vector in given:
             row = {"embedding": HalfVector(vector)}
             LessonEmbedding.objects.update_or_create(lesson_id=lesson.pk, space=space, defaults=row)

@@ -153,6 +153,7 @@ def test_every_foreign_key_is_proven_and_what_journals_name_by_bare_uuid_has_non
 def test_every_name_of_a_rule_starts_with_its_table_so_that_an_error_says_where() -> None:
     rules = in_database(
         "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE conrelid::regclass::text = ANY(%s)"
+        " AND contype <> 't'"  # a deferred trigger, which has the name that its library gives it
     )
     # Django shortens the table in a foreign key's name where the whole would pass PostgreSQL's 63 characters.
     assert [rule for table, rule in rules if not rule.startswith(table[:20])] == []

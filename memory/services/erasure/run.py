@@ -19,7 +19,6 @@ from memory.errors import Forbidden, Invalid, NotFound
 from memory.models import Account, ErasureRecord, Fact, Interaction, Lesson, Project, PruneArchive
 from memory.models.scope import scoped
 from memory.models.sql import execute, fetch
-from memory.search.support import samples
 from memory.services.erasure import account, demo, interaction, lesson
 from memory.services.erasure.fact import erase_fact
 from memory.services.scoping import lesson_account, lock_all
@@ -146,8 +145,7 @@ def _may_erase(lesson: UUID, account_id: UUID) -> bool:
 
 
 def _after(record: ErasureRecord) -> None:
-    """Once it is committed: caches forget, and the ledger outside the database learns of it."""
-    samples.forget()
+    """Once it is committed: the ledger outside the database learns of it."""
     try:
         _append([record])
     except OSError as error:
