@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-COMPILE = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+PEERS := $(VENV)-peers
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 PYTEST_ARGS ?= -n auto
 ARGS ?=
@@ -47,6 +48,16 @@ bench: setup ## measure speed and add it to evaluation/reports/performance.md (h
 growth: setup ## load, a soak of half an hour, memory, starts, many accounts, sizes: evaluation/reports/growth.md (ARGS=parts)
 	@$(BIN)/python -m evaluation.growth $(ARGS)
 
+bench-peers: $(PEERS)/.ready ## measure chroma and LangGraph's store beside this one and add it to the same report (ten minutes)
+	@$(PEERS)/bin/python -m evaluation.performance peers $(ARGS)
+
+$(PEERS)/.ready: requirements.lock evaluation/performance/peers.lock
+	@echo "Installing the packages of requirements.lock and peers.lock into $(PEERS)."
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PEERS)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r evaluation/performance/peers.lock
+	@touch $@
+
 evaluate: setup ## measure trust, retrieval and the loop anew and write evaluation/reports (about an hour; DATA=the labelled data)
 	@$(BIN)/python manage.py evaluate trust --committed
 	@$(BIN)/python manage.py evaluate retrieval --committed --lessons $(DATA)/lessons.jsonl --queries $(DATA)/queries.jsonl \
@@ -65,6 +76,7 @@ docs: setup ## build the documents as a site, site/index.html; a link that leads
 screenshots: setup ## pictures of every review page, wide and narrow, light and dark, in docs/screenshots (needs chromium)
 	@$(BIN)/python -m scripts.screenshots $(ARGS)
 
-lock: setup ## write the lock files anew from pyproject.toml: of everything, and of what an image needs
-	@$(COMPILE) --all-extras --output-file requirements.lock
-	@$(COMPILE) --extra otel --constraint requirements.lock --output-file deploy/requirements.lock
+lock: setup ## write the lock files anew: of everything, of what an image needs, and of the peers of the benchmark
+	@$(COMPILE) pyproject.toml --all-extras --output-file requirements.lock
+	@$(COMPILE) pyproject.toml --extra otel --constraint requirements.lock --output-file deploy/requirements.lock
+	@$(COMPILE) evaluation/performance/peers.in --constraint requirements.lock --output-file evaluation/performance/peers.lock

@@ -14,6 +14,7 @@ def main() -> None:
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     os.environ["DJANGO_SETTINGS_MODULE"] = "evaluation.performance.settings"
     django.setup()
+    from evaluation.performance.peers import installed
     from evaluation.performance.run import rewrite, run
     from evaluation.performance.steps import MEASUREMENTS
 
@@ -23,6 +24,10 @@ def main() -> None:
     given = parser.parse_args()
     if unknown := set(given.names) - set(MEASUREMENTS):
         parser.error(f"there is no measurement {', '.join(sorted(unknown))}")
+    if "peers" in given.names and not installed():
+        parser.error(
+            "the peers are not installed here; `make bench-peers` measures them in an environment of their own"
+        )
     rewrite() if given.page else run(given.names)
 
 

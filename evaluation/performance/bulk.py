@@ -9,16 +9,20 @@ from django.db import transaction
 from memory.models.sql import execute, fetch
 
 
+def memory_mb() -> int:
+    """An eighth of the machine's: a vector index that does not fit into it takes many times longer to build."""
+    return int(psutil.virtual_memory().total // 8 // 2**20)
+
+
 @contextmanager
 def roomy() -> Iterator[None]:
-    """This session may use an eighth of the machine's memory: a vector index that does not fit takes many times longer.
+    """This session may use much memory.
 
     Groups are sorted and not hashed, so that rows go into the indexes of a table in the order of their keys.
     """
-    memory = psutil.virtual_memory().total // 8 // 2**20
     wanted = {
-        "maintenance_work_mem": f"{memory}MB",
-        "work_mem": f"{memory // 4}MB",
+        "maintenance_work_mem": f"{memory_mb()}MB",
+        "work_mem": f"{memory_mb() // 4}MB",
         "enable_hashagg": "off",
         "synchronous_commit": "off",
     }

@@ -2,6 +2,7 @@
 
 import operator
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from uuid import UUID
@@ -57,10 +58,11 @@ class Exact:
         return {self.ids[i] for i in order}
 
 
-def exact(bench: Bench, where: str) -> Exact:
+def exact(bench: Bench, where: str, states: Sequence[str] = ("active",)) -> Exact:
     rows = fetch(
         "SELECT lesson_id, halfvec_send(embedding) FROM lesson_embedding "
-        f"WHERE space_id = '{bench.space.pk}' AND state = 'active' AND {where}"
+        f"WHERE space_id = '{bench.space.pk}' AND state = ANY(%s) AND {where}",
+        [list(states)],
     )
     return Exact(ids=[row[0] for row in rows], vectors=np.stack([read_halfvec(row[1]) for row in rows]))
 

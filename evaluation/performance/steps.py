@@ -5,7 +5,18 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
-from evaluation.performance import accounts, credit, duplicates, hybrid, lexical, over_http, pages, semantic, writes
+from evaluation.performance import (
+    accounts,
+    credit,
+    duplicates,
+    hybrid,
+    lexical,
+    over_http,
+    pages,
+    peers,
+    semantic,
+    writes,
+)
 from evaluation.performance.bench import Bench
 from evaluation.performance.corpus import Corpus
 from evaluation.performance.finding import Finding
@@ -57,6 +68,10 @@ def _with_twins() -> list[Shape]:
     return [Shape(lessons=size, twins=True) for size in sizes() if size in duplicates.ROUNDS]
 
 
+def _of_peers() -> list[Shape]:
+    return [shape for shape in _whole() if shape.lessons <= peers.LARGEST] if peers.installed() else []
+
+
 MEASUREMENTS: Final[dict[str, Measurement]] = {
     "meaning": Measurement(measure=semantic.speed, shapes=_whole),
     "recall": Measurement(measure=semantic.recalls, shapes=_whole),
@@ -74,6 +89,7 @@ MEASUREMENTS: Final[dict[str, Measurement]] = {
     ),
     "writes": Measurement(measure=writes.measure, shapes=lambda: [writes.SHAPE]),
     "duplicates": Measurement(measure=duplicates.measure, shapes=_with_twins),
+    "peers": Measurement(measure=peers.measure, shapes=_of_peers),
     "pages": Measurement(measure=pages.measure, shapes=lambda: [pages.SHAPE]),
 }
 

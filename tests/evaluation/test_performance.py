@@ -1,15 +1,20 @@
 """The report of speed and scale: its bars, its page, and how one run adds to another. Nothing here is timed."""
 
 import os
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evaluation.performance.bars import ROWS, verdicts
+from evaluation.performance.corpus import Tasks
 from evaluation.performance.finding import Bar, Finding, compared
 from evaluation.performance.machine import Machine
+from evaluation.performance.peer import Near, Peer, varied
 from evaluation.performance.record import Group, merged, read
 from evaluation.performance.report import page, save
 from evaluation.performance.steps import MEASUREMENTS, sizes
@@ -120,3 +125,66 @@ def test_sizes_can_be_chosen_and_a_full_run_adds_a_million(monkeypatch: pytest.M
     monkeypatch.setitem(os.environ, "BENCH_FULL", "1")
     assert sizes() == [1_000, 10_000, 1_000_000]
     assert MEASUREMENTS["credit"].shapes()[-1].usage_rows == 10_000_000
+
+
+class Shelf(Peer):
+    """A store of three lessons, one of which has no vector to give back."""
+
+    name, effort, words = "shelf", 1, "an index"
+
+    def __init__(self) -> None:
+        self.tasks = Tasks(texts=["a task"], vectors=np.eye(1, 3, dtype=np.float32))
+        self.min_similarity = 0.4
+        self.written: list[list[str]] = []
+
+    def near(self, name: str, cosine: float) -> Near:
+        vector = np.array([cosine, (1 - cosine**2) ** 0.5, 0.0], dtype=np.float32)
+        return Near(id=name, text=name, cosine=cosine, vector=vector)
+
+    def candidates(self, i: int) -> list[Near]:
+        return [self.near("first", 0.9), self.near("second", 0.6), self.near("far", 0.3)]
+
+    def worded(self, i: int) -> list[str]:
+        return ["second", "worded"]
+
+    def get(self, i: int, ids: Collection[str]) -> list[Near]:
+        return [self.near(name, 0.5) for name in ids]
+
+    def record(self, task: str, chosen: Sequence[Near]) -> None:
+        self.written.append([each.id for each in chosen])
+
+    def fill(self, lessons: Any) -> None: ...
+    def try_harder(self, effort: int) -> None: ...
+    def nearest(self, i: int) -> list[str]:
+        return []
+
+    def filtered(self, i: int) -> list[str]:
+        return []
+
+    def close(self) -> None: ...
+
+
+def test_the_work_of_a_peer_gates_and_fuses_and_writes_down_what_it_hands_out(settings: Any) -> None:
+    settings.SONDER_LAMBDA_MMR = 1.0  # relevance alone
+    shelf = Shelf()
+    shelf.work(0, words=False)
+    shelf.work(0, words=True)
+    assert shelf.written == [["first", "second"], ["first", "second", "worded"]]
+
+
+def test_an_answer_without_vectors_is_the_first_in_order() -> None:
+    pool = [Near(id=str(n), text="", cosine=0.5, vector=None) for n in range(9)]
+    assert [each.id for each in varied(pool)] == ["0", "1", "2", "3", "4"]
+
+
+def test_the_peers_share_every_version_with_the_product_and_name_no_index() -> None:
+    root = Path(__file__).parents[2]
+    ours, theirs = (
+        dict(re.findall(r"^([a-z0-9-]+)==([^ ]+)", (root / name).read_text(encoding="utf-8"), re.MULTILINE))
+        for name in ("requirements.lock", "evaluation/performance/peers.lock")
+    )
+    assert {"chromadb", "langgraph-checkpoint-postgres"} <= theirs.keys() - ours.keys()
+    assert {name: theirs[name] for name in ours.keys() & theirs.keys()} == {
+        name: ours[name] for name in ours.keys() & theirs.keys()
+    }
+    assert "index-url" not in (root / "evaluation/performance/peers.lock").read_text(encoding="utf-8")
