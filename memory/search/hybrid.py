@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -106,8 +107,7 @@ def _places(scores: Sequence[float | None], depth: int) -> dict[int, int]:
     return {i: place for place, (_, i) in enumerate(present[:depth], start=1)}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Weight:
+class Weight(NamedTuple):
     """What a candidate brings to any ranking that it is part of."""
 
     boost: float

@@ -1,9 +1,13 @@
-"""The values that pass through retrieval, in order: query, candidate, what is found."""
+"""The values that pass through retrieval, in order: query, candidate, what is found.
+
+Those that come by the dozen are named tuples: as immutable as the others, and made in a third of the time.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
 from memory.embedding import Vectors
@@ -38,8 +42,7 @@ class EmbeddedQuery:
         return "hybrid" if self.vector is not None else "lexical"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SemanticHit:
+class SemanticHit(NamedTuple):
     """A lesson near the query."""
 
     lesson_id: UUID
@@ -47,8 +50,7 @@ class SemanticHit:
     cosine: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """A lesson that shares words with the query."""
 
     lesson_id: UUID
@@ -56,8 +58,7 @@ class LexicalHit:
     score: float  # sum of the idf of the query's words that it has
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
+class Evidence(NamedTuple):
     """The strongest evidence class of a lesson that has rows."""
 
     n: int = 0
@@ -68,8 +69,7 @@ class Evidence:
         return float(self.reward) / self.n if self.n else 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A lesson under consideration, with everything that ranking needs."""
 
     lesson_id: UUID
@@ -90,8 +90,7 @@ class Candidate:
     d: float | None  # evidence of its probation rows, in nats
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate in its place, with every number that put it there."""
 
     candidate: Candidate
