@@ -22,7 +22,7 @@ from tests.system.storm.texts import task, text
 RETRIEVALS = int(os.environ.get("RETRIEVALS", "250"))
 ACCOUNTS = 20 if "RETRIEVALS" in os.environ else 2  # with lessons of their own, a dozen each
 SEED = random.SystemRandom().randrange(10**6) if "RETRIEVALS" in os.environ else 17
-PATIENCE = 240 + RETRIEVALS / 20  # seconds
+PATIENCE = 360 + RETRIEVALS / 20  # seconds
 #: A few losses are enough for a quarantine here, and samples are off unless a process turns them on.
 SETTINGS = {
     "SONDER_EMBEDDING": "hashing",

@@ -2,9 +2,11 @@
 
 import json
 import random
+import time
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.client import HTTPConnection
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -24,6 +26,7 @@ from tests.system.storm.tally import Tally
 
 STARTED: Final = 0.08  # of the questions in process begin work; the others look up, which writes nothing
 K: Final = 5
+RETRY_SECONDS: Final = 0.1
 KEPT: Final = 32  # answers that a client by HTTP asks for again
 USAGE: Final = """
     SELECT lesson_id, exposure, probability FROM lesson_usage
@@ -186,15 +189,24 @@ class Client(Asker):
         """The body of the answer; {} where the store says that it keeps no answer to this key any more."""
         headers = {"Authorization": f"Bearer {asked.secret}", "Content-Type": "application/json"}
         headers |= {"Idempotency-Key": key} if key else {}
-        self._http.request(method, f"/api/v1/{path}", body and json.dumps(body), headers)
-        with self._http.getresponse() as answer:
-            said, status = answer.read(), answer.status
-        if status == 409 and key:
+        status, said = self._answered(method, f"/api/v1/{path}", body and json.dumps(body), headers)
+        if status == HTTPStatus.CONFLICT and key:
             return {}
-        if status >= 300:
+        if status >= HTTPStatus.MULTIPLE_CHOICES:
             raise RuntimeError(f"{method} {path}: {status} {said[:500]!r}")
         told: dict[str, Any] = json.loads(said)
         return told
+
+    def _answered(self, method: str, path: str, body: Any, headers: dict[str, str]) -> tuple[int, bytes]:
+        """The status and the body; where the store is too busy, it is asked again, as it says."""
+        while True:
+            self._http.request(method, path, body, headers)
+            with self._http.getresponse() as answer:
+                status, said = answer.status, answer.read()
+            if status != HTTPStatus.SERVICE_UNAVAILABLE:
+                return status, said
+            self._tally.add("refused")
+            time.sleep(RETRY_SECONDS)
 
 
 def _handed(body: dict[str, Any]) -> list[Handed]:
