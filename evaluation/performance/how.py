@@ -40,8 +40,9 @@ longer answer is faster, so that is what their whole job does. The whole job is 
 lessons by meaning, 40 by words from an index beside the store, both fused, a threshold, variety where the store gives
 vectors back, and the interaction with five exposures written durably. What they do not do, and ours does within the
 same time: read the evidence of each candidate, weigh how well the store supports the task, keep contradictions apart,
-toss the coins of trial and probation, note what quarantine kept out, and do all of it in one transaction. Neither has
-a search by words in this setting, a credit, or a quarantine; LangGraph gives no vectors back, so its answers have no
+toss the coins of trial and probation, note what quarantine kept out, and do all of it in one transaction. Whole jobs
+are judged at 100,000 lessons: in small stores a library with a file needs no server, and is faster. Neither peer has a
+search by words in this setting, a credit, or a quarantine; LangGraph gives no vectors back, so its answers have no
 variety and lessons found by words alone no threshold.
 
 The review pages are looked at in a store of 10,000 lessons and 100,000 servings of its own, with over 5,000 questions
@@ -49,7 +50,5 @@ and as many decisions of long ago, in one process and without the network: the r
 100 looks and decisions were done, "our ms" their median. A decision is sent, carried out, and answered with the next
 question. Files of everything have no bar.
 
-A run replaces what it measured and keeps the rest: `BENCH_SIZES=1000000 make bench` adds a size, `make bench
-ARGS="words precision"` measures some things again, and `make bench ARGS=--page` writes this page from
-`performance.json` alone.
+A run replaces what it measured and keeps the rest, which `performance.json` has with its times and machines.
 """

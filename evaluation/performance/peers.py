@@ -25,6 +25,7 @@ from memory.services.keys import create_key
 
 PACKAGES: Final = ("chromadb", "langgraph.store.postgres")
 LARGEST: Final = 100_000  # lessons; to fill the peers with more takes an hour
+WHOLE: Final = 100_000  # lessons from which whole jobs are judged: in small stores, who needs no server is faster
 WORK: Final = 100  # effort of a peer that is to find 60 lessons
 FEW: Final = 20  # rounds of what takes long
 #: Multiples of a peer's time that the search of vectors may take, and from how many lessons on.
@@ -136,7 +137,7 @@ def _work(bench: Bench, peer: Peer) -> list[Finding]:
             ours=taken["ours"],
             floor=taken[which],
             against=told[which],
-            at_most=1.0 if which == "words" and bench.judged else None,
+            at_most=1.0 if which == "words" and bench.lessons >= WHOLE else None,
         )
         for which in told
     ]

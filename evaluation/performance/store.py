@@ -93,6 +93,7 @@ def scratch(shape: Shape) -> Iterator[str]:
     """A copy of a store, to be changed: connects to it, gives its name, and drops it at the end."""
     copy = f"{shape.database}_scratch"
     disconnect(shape.database)  # nobody may be connected to what is copied
+    fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [shape.database])
     disconnect(copy)
     execute(f"DROP DATABASE IF EXISTS {copy} WITH (FORCE)")
     execute(f"CREATE DATABASE {copy} TEMPLATE {shape.database} STRATEGY FILE_COPY")
