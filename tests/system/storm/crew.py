@@ -103,11 +103,18 @@ class Crew:
         latest = 0.0
         while not self._is_over():
             wanted = tally.get("answers") <= LEAST + share * self._tallies.total("answers")
-            if wanted or time.monotonic() - latest > IDLE:
+            if (wanted and self._is_due()) or time.monotonic() - latest > IDLE:
                 asker.ask()
                 latest = time.monotonic()
             else:
                 time.sleep(PAUSE)
+
+    def _is_due(self) -> bool:
+        """Where little is asked, it is asked all the while in which changes of each kind are made."""
+        if self._retrievals > LONG:
+            return True
+        made = sum(map(bool, map(self._tallies.total, KINDS)))
+        return self._tallies.total("answers") <= self._retrievals * (made + 1) / len(KINDS)
 
     def _change(self, changer: Changer, tally: Tally) -> None:
         for kind in changer.changes():
@@ -155,6 +162,7 @@ class Crew:
                 time.sleep(PAUSE)
         for child in living:
             os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         return bad
 
 
