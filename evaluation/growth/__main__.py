@@ -1,6 +1,7 @@
 """`python -m evaluation.growth [PART ...]`, all parts without a name; `bounds.py` has the variables."""
 
 import os
+import signal
 import sys
 from functools import partial
 
@@ -15,6 +16,7 @@ def main(names: list[str]) -> int:
     """0 if every bar is met, 2 for a part that there is not."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "sonder_site.settings")
     django.setup()  # settings for the processes that it starts; it asks no database itself
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended, and its folder removed
     console = Console(stderr=True, highlight=False)
     unknown = [name for name in names if name not in PARTS]
     if unknown:

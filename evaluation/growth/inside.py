@@ -17,6 +17,7 @@ import django
 
 TASKS: Final = 400  # different ones; agents add a number to each, so that none is known
 WORKERS: Final = 2  # that help to build an index, PostgreSQL's own default
+HALF_BYTES: Final = 700  # of a lesson: half of what building the index holds of it
 ASKED, UNJUDGED = 2_000, 300  # lessons and pieces of work with a question for a person
 
 
@@ -78,16 +79,16 @@ def tables() -> Mapping[str, Any]:
 
 
 def sized() -> Mapping[str, Any]:
-    """What the store takes, and what its words, its vector index and its upkeep do: with the memory that the product
-    configures for it, and with an eighth of the machine's."""
+    """What the store takes, and what its words, its vector index and its upkeep do. The index is built once with half
+    of the memory that it needs, to see how much that is and what it costs, and once with an eighth of the machine's."""
     import psutil
 
     from evaluation.growth import sizing
-    from memory.models.sql import fetch
+    from memory.models import Lesson
 
-    ((usual,),) = fetch("SELECT pg_size_bytes(current_setting('maintenance_work_mem'))")
-    much = psutil.virtual_memory().total // 8
-    built = [sizing.vector_index(int(memory) // sizing.MB, WORKERS) for memory in (usual, much)]
+    half = max(1, Lesson.objects.count() * HALF_BYTES // sizing.MB)
+    much = psutil.virtual_memory().total // 8 // sizing.MB
+    built = [sizing.vector_index(memory, WORKERS) for memory in (half, much)]
     return {"tables": tables(), "words": sizing.words(), "vectors": built, "upkeep": sizing.upkeep()}
 
 

@@ -126,12 +126,20 @@ def _figures(steps: Sequence[Step]) -> list[Figure]:
         Figure(key="load.best", label=f"most retrievals, {best.agents} agents", value=round(best.rate, 1),
                unit="a second"),
         Figure(key="load.alone", label="retrievals of one agent", value=round(steps[0].rate, 1), unit="a second"),
+        Figure(key="load.credited", label="outcomes credited while the worker catches up", value=_credited(steps),
+               unit="a second"),
         Figure(key="load.errors", label=f"errors{first}", value=len(errors), bar="0", met=not errors),
         Figure(key="load.web_mb", label="most memory of the web process", value=round(web), unit="MB",
                bar=f"at most {WEB_MB:.0f} MB", met=web <= WEB_MB),
         Figure(key="load.worker_mb", label="most memory of the worker", value=round(worker), unit="MB",
                bar=f"at most {WORKER_MB:.0f} MB", met=worker <= WORKER_MB),
     ]  # fmt: skip
+
+
+def _credited(steps: Sequence[Step]) -> float | None:
+    """Of the step that left the most behind: nothing but the worker runs then."""
+    most = max(steps, key=lambda step: step.backlog)
+    return round(most.backlog / most.caught_up, 1) if most.caught_up else None
 
 
 def _answer(steps: Sequence[Step]) -> str:

@@ -19,6 +19,8 @@ MB: Final = 2**20
 PATIENCE_SECONDS: Final = 1800.0
 #: Tables that grow with lessons, and those that grow with work.
 OF_LESSONS: Final = ("lesson", "lesson_embedding", "lesson_standing")
+#: Tables whose rows are removed by themselves, or do not come from work.
+PASSING: Final = frozenset({"idempotency_record", "job_run", "django_session", "django_celery_beat_periodictask"})
 WAITING: Final[LiteralString] = (
     "SELECT (SELECT count(*) FROM outcome WHERE credited_at IS NULL) "
     "+ (SELECT count(*) FROM lesson_distillation WHERE state IN ('pending', 'claimed', 'retryable'))"
@@ -30,8 +32,8 @@ STEEP: Final = 1.3  # above this power of the size, ten times the lessons take t
 HOW: Final = """
 Stores of synthetic lessons from small to large, each lesson handed out five times. Bytes are what PostgreSQL says of
 each table, its long values and each index, after a VACUUM, divided by the rows; those of work are what the database
-grew by in loops that agents made over HTTP. The vector index is built anew, once with the memory that the product
-configures for the embedded PostgreSQL and once with an eighth of the machine's. Pages are looked at five times and give
+grew by in loops that agents made over HTTP. The vector index is built anew, once with about half of the memory that it
+needs and once with an eighth of the machine's. Pages are looked at five times and give
 the median, jobs are run twice and give the second run; a power says how a time grows from the second largest store to
 the largest: 0 does not, 1 grows as the store does.
 """.strip().replace("\n", " ")
@@ -62,7 +64,7 @@ def measure(tell: Progress) -> Report:
         command="make growth ARGS=sizes",
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         took_s=round(time.monotonic() - began, 1),
-        parameters={"loops of work": bounds.number("LOOPS"), **parameters(store.machine)},
+        parameters={"lessons": max(sizes), "loops of work": bounds.number("LOOPS"), **parameters(store.machine)},
         figures=tuple(_figures(found, work)),
         how=HOW,
         limits=LIMITS,
@@ -80,7 +82,9 @@ class Work:
 
     @property
     def bytes(self) -> float:
-        return sum(table["table"] + table["indexes"] for table in self.tables.values())
+        """Of what stays."""
+        kept = (table for name, table in self.tables.items() if name not in PASSING)
+        return sum(table["table"] + table["indexes"] for table in kept)
 
     def each(self, name: str) -> float:
         """Bytes of one row of a table, with its indexes."""
@@ -124,23 +128,25 @@ def per_lesson(found: Sizes, name: str) -> dict[str, float]:
 
 def _figures(found: Sizes, work: Work) -> list[Figure]:
     lessons = max(found)
-    own, much = found[lessons]["sized"]["vectors"]
+    half, much = found[lessons]["sized"]["vectors"]
+    build = half["memory_mb"] * MB / half["spilled_after"] if half["spilled_after"] else None
     whole = {name: sum(per_lesson(found, name).values()) for name in OF_LESSONS if name in _tables(found)}
     steep = _steep(found)
     return [
         _figure("lesson_bytes", "a lesson with its words, vector, standing and indexes", sum(whole.values()), "bytes"),
-        _figure("vector_bytes", "of it the vector index", own["bytes"] / own["lessons"], "bytes"),
-        _figure("loop_bytes", "a loop: interaction, exposures, outcome, credit, sums", work.bytes, "bytes"),
+        _figure("vector_bytes", "of it the vector index", much["bytes"] / much["lessons"], "bytes"),
+        _figure("loop_bytes", "a loop: all that it adds and that stays", work.bytes, "bytes"),
         _figure("usage_bytes", "an exposure", work.each("lesson_usage"), "bytes"),
         _figure("interaction_bytes", "an interaction", work.each("interaction"), "bytes"),
         _figure("outcome_bytes", "an outcome", work.each("outcome"), "bytes"),
         _figure("usage_rows", "exposures of a loop", work.tables["lesson_usage"]["rows"], ""),
         _figure("transactions", "transactions of a loop that write", work.transactions, ""),
         _figure("log_bytes", "write-ahead log of a loop", work.log_bytes, "bytes"),
-        _figure("build_per_million_s", "building the vector index, for a million lessons at this rate",
-                much["seconds"] / much["lessons"] * 1e6, "s"),
-        _figure("spilled_after", "lessons after which the index outgrows the memory to build it in",
-                own["spilled_after"], ""),
+        _figure("build_bytes", "memory to build the vector index in, of each lesson", build, "bytes"),
+        _figure("build_power", "power of the number of lessons that building it takes", _build_power(found), ""),
+        _figure("build_us", f"building it, of each of {lessons:,} lessons", _build_us(found, lessons), "microseconds"),
+        _figure("spilled_us", "the same with half of the memory", half["seconds"] / half["lessons"] * 1e6,
+                "microseconds"),
         _figure("steep", f"pages and jobs that grow faster than the store: {', '.join(steep) or 'none'}",
                 len(steep), ""),
     ]  # fmt: skip
@@ -148,6 +154,15 @@ def _figures(found: Sizes, work: Work) -> list[Figure]:
 
 def _figure(key: str, label: str, value: float | None, unit: str) -> Figure:
     return Figure(key=f"sizes.{key}", label=label, value=None if value is None else _digits(value), unit=unit)
+
+
+def _build_us(found: Sizes, lessons: int) -> float:
+    built = found[lessons]["sized"]["vectors"][-1]
+    return float(built["seconds"] / built["lessons"] * 1e6)
+
+
+def _build_power(found: Sizes) -> float:
+    return power(list(found), [one["sized"]["vectors"][-1]["seconds"] for one in found.values()])
 
 
 def _digits(value: float) -> float:
