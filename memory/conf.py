@@ -87,8 +87,9 @@ class Conf:
         20000, "Vectors an account may have before its search uses the HNSW index (account scope only).", low=0
     )
     prune_exact_limit: int = setting(
-        20000,
-        "Lessons among which near pairs are found by comparing all; above that the vector index finds them.",
+        100000,
+        "Lessons among which a command finds near pairs by comparing all (a page or a job: 20000 at most); above that "
+        "the vector index finds them.",
         low=0,
     )
     prune_archive_days: int = setting(30, "Days for which a plan that was applied can be undone.", low=1)

@@ -52,8 +52,10 @@ class Rows(Generic[M]):
         return value if convert is None else convert(value, None, connection)
 
 
-def insert(instances: Sequence[M]) -> None:
+def insert(instances: Sequence[M], conflict: str = "") -> None:
     """Inserts new instances of one model by one statement; what the database has a default for, it sets.
+
+    `conflict` is SQL for rows that are there already, `ON CONFLICT ...`.
 
     All of them must leave the same columns to the database. A column that is empty in all of them is not sent.
     """
@@ -70,7 +72,7 @@ def insert(instances: Sequence[M]) -> None:
         values.append([field.get_db_prep_save(value, connection) for value in own])
     row = f"({', '.join(['%s'] * len(columns))})"
     execute(
-        f'INSERT INTO "{meta.db_table}" ({", ".join(columns)}) VALUES {", ".join([row] * len(instances))}',
+        f'INSERT INTO "{meta.db_table}" ({", ".join(columns)}) VALUES {", ".join([row] * len(instances))} {conflict}',
         [value for own in zip(*values, strict=True) for value in own],
     )
     for instance in instances:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from memory.models import Lesson, LessonStanding, TrustEvent
 from memory.models.base import present
+from memory.models.rows import insert
 from memory.models.vocabulary import Exposure, LessonState, ReviewKind, TombstoneReason, TrustEventKind
 from memory.services import questions, tombstone
 from memory.services.evidence import Assessment, Occasion, Record
@@ -67,7 +68,7 @@ def keep(assessed: Sequence[tuple[Record, Assessment]], policy_name: str) -> Non
         )
         for record, assessment in assessed
     ]
-    LessonStanding.objects.bulk_create(rows, update_conflicts=True, unique_fields=["lesson"], update_fields=FIGURES)
+    insert(rows, f"ON CONFLICT (lesson_id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in FIGURES)}")
 
 
 def move(lesson: UUID, before: LessonState, after: LessonState) -> bool:
