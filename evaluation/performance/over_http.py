@@ -87,19 +87,16 @@ def speed(bench: Bench) -> list[Finding]:
     tasks = bench.tasks.texts
     replays = [Replay([partial(_request, task, token)], since=new_id()) for task in tasks]
 
-    def compute(i: int) -> None:
-        provider().embed([tasks[i]])  # unlike `embed_query`, remembers nothing
-        replays[i]()
-
     with server(bench.shape.database) as port:
         caller = Caller(connection=http.client.HTTPConnection(HOST, port, timeout=START_SECONDS), token=token)
         number = iter(range(10**9))
         # A number makes the task new to the server's cache of queries, and changes neither words nor lessons much.
         first = Side(act=lambda i: caller.start(f"{tasks[i]} {next(number)}"))
         again = Side(act=lambda i: caller.start(tasks[i]), before=lambda i: caller.start(tasks[i]))
-        taken = in_turns(
-            {"first": first, "again": again, "both": Side(act=compute), "sql": Side(act=lambda i: replays[i]())}
-        )
+        # Each by itself and warm: one right after the other takes longer than the two, which would be a softer bar.
+        embed = Side(act=lambda i: provider().embed([tasks[i]]))  # unlike `embed_query`, remembers nothing
+        sql = Side(act=lambda i: replays[i](), before=lambda i: replays[i]())
+        taken = in_turns({"first": first, "again": again, "embed": embed, "sql": sql})
         rate = throughput(port, token, tasks)
     return _found(bench, taken, rate)
 
@@ -111,7 +108,7 @@ def _found(bench: Bench, taken: dict[str, Floats], rate: Floats) -> list[Finding
             "http.first",
             "one retrieval over HTTP, usage written",
             ours=taken["first"],
-            floor=taken["both"],
+            floor=taken["embed"] + taken["sql"],
             against="embedding + replay of its SQL by psycopg",
             at_most=1.25 if bench.judged else None,
         ),
