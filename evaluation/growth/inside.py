@@ -30,11 +30,14 @@ def fill(lessons: int, accounts: int, agents: int, servings: int = 5) -> Mapping
     from evaluation.performance.corpus import Corpus
     from evaluation.performance.store import Shape, build
     from memory.embedding.active import provider
-    from memory.models import Account
+    from memory.models import Account, LessonStanding
     from memory.services.keys import create_key
+    from memory.services.policies import policy
 
     corpus = Corpus(provider())
     build(Shape(lessons=lessons, servings=0 if accounts else servings, accounts=accounts), corpus, lambda _: None)
+    # Else the first sweep would take it for a store whose policy was changed, and evaluate every lesson anew.
+    LessonStanding.objects.update(policy=policy().name)
     users = list(Account.objects.order_by("pk")[: agents if accounts else 1])
     keys = [
         create_key(users[n % len(users)], name=f"agent {n}", source="caller", scopes=["loop", "read"]).secret
