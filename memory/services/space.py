@@ -7,6 +7,7 @@ from typing import Final
 from uuid import UUID
 
 import structlog
+from django.contrib.postgres.functions import RandomUUID
 from django.db import connection, transaction
 from django.utils import timezone
 from pgvector import HalfVector
@@ -20,6 +21,7 @@ from memory.models.lesson import SIMILARITIES
 from memory.models.sql import fetch
 from memory.models.vocabulary import OperatorAction
 from memory.services import acts, tombstone
+from memory.services.scoping import lock_all
 
 INDEXED_STATES = ("active", "quarantined")
 BATCH = 64  # texts embedded at once; bounds memory
@@ -81,11 +83,13 @@ def build_indexes(space: EmbeddingSpace) -> None:
 def activate(space: EmbeddingSpace) -> int:
     """Makes this the space that retrieval searches, and gives tombstones their vectors in it; returns how many.
 
-    Both at once: a rejected value must not come back between the two.
+    Both at once: a rejected value must not come back between the two, and none is rejected or erased meanwhile. The
+    space begins another generation: what was kept of it when it was active before, lessons have left since.
     """
     with transaction.atomic():
+        lock_all()
         EmbeddingSpace.objects.exclude(pk=space.pk).filter(is_active=True).update(is_active=False)
-        EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True)
+        EmbeddingSpace.objects.filter(pk=space.pk).update(is_active=True, generation=RandomUUID())
         followed = tombstone.follow(space)
     space.is_active = True
     return followed

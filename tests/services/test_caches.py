@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from django.contrib.auth import get_user_model
 
-from memory.embedding import Vectors
+from memory.embedding import Vectors, active
 from memory.embedding.active import provider, usable_space
 from memory.embedding.cache import CachedQueries
 from memory.embedding.hashing import HashingProvider
@@ -18,6 +18,7 @@ from memory.search import Scope, support
 from memory.services import rejection
 from memory.services.erasure import erase
 from memory.services.lesson_verdicts import quarantine as quarantine_by_reviewer
+from memory.services.space import activate, configured_space
 from tests.services.play import make_callers, serve
 
 pytestmark = pytest.mark.django_db
@@ -134,3 +135,19 @@ def test_a_vector_that_was_being_made_in_an_earlier_generation_is_not_remembered
     cached.follow(UUID(int=1))
     assert cached.embed_query("a1") is not cached.embed_query("a1")
     assert cached.embed_query("a1") is cached.embed_query("a1")
+
+
+def test_a_sample_of_a_space_that_is_active_again_lacks_what_left_while_another_was(
+    lesson: Callable[..., Lesson], reviewer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, gone, first = support._Samples(), lesson(TEXT), usable_space()
+    assert len(here.get(first, GLOBAL)) == 1
+    with monkeypatch.context() as other_model:
+        other_model.setattr(HashingProvider, "revision", "2")
+        active._provider.cache_clear()
+        activate(configured_space())
+        quarantined(gone, reviewer)
+        commits()
+    active._provider.cache_clear()
+    activate(first)
+    assert len(here.get(usable_space(), GLOBAL)) == 0
