@@ -32,7 +32,7 @@ from memory.services import (
     tombstone,
 )
 from memory.services import credit as crediting
-from memory.services.erasure import sync_ledger
+from memory.services.erasure import statistics, sync_ledger
 from memory.services.webhooks import review_age, sending
 
 log = structlog.get_logger(__name__)
@@ -110,6 +110,7 @@ def maintenance_daily() -> None:
     """Band rates, expired idempotency records, and the clock where it is on."""
     with jobs.recorded("daily") as figures:
         figures["erasures_added_to_the_ledger"] = sync_ledger()
+        figures["statistics_renewed"] = statistics.renew(timezone.now())
         figures["expired_answers"] = idempotency.forget_expired()
         figures["retention"] = retention.apply_retention(timezone.now())
         figures["bands"] = bands.measure()
