@@ -66,7 +66,7 @@ def of_lessons(reports: Mapping[str, Report]) -> list[Line]:
         Line(what="of it the vector index, which belongs in memory", unit="GB", each=known["sizes.vector_bytes"] / GB),
         Line(what="memory to build that index in", unit="GB", each=known["sizes.build_bytes"] / GB),
         Line(what="time to build it there", unit="seconds", each=known["sizes.build_us"] / 1e6,
-             power=known["sizes.build_power"], base=largest),
+             power=max(1.0, known["sizes.build_power"]), base=largest),  # below 1 it is the machine's unrest
         Line(what="a look at health, or what Prometheus asks for", unit="seconds", each=page("metrics")),
         Line(what="the search for lessons without a vector, every 30 s", unit="seconds",
              each=page("job: embedding sweep")),
