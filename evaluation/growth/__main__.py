@@ -8,7 +8,8 @@ from functools import partial
 import django
 from rich.console import Console
 
-from evaluation.growth.parts import PARTS, REPORTS, keep
+from evaluation.growth.arithmetic import PAGE, page_with_tables
+from evaluation.growth.parts import PARTS, REPORTS, keep, read
 from evaluation.report import number
 
 
@@ -31,6 +32,9 @@ def main(names: list[str]) -> int:
         for each in report.figures:
             if each.met is False:
                 console.print(f"NOT met {each.label}: {number(each.value, each.unit)} ({each.bar})")
+    made = read(REPORTS)
+    if made.keys() == PARTS.keys():
+        PAGE.write_text(page_with_tables(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
     console.print(f"The whole report: {REPORTS / 'growth.md'}")
     return 0 if met else 1
 
