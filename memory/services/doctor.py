@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from memory.embedding.active import usable_space
 from memory.errors import EmbeddingUnavailable
-from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding, LessonTombstone, Outcome
+from memory.models import EmbeddingSpace, JobRun, LessonTombstone, Outcome
 from memory.models.sql import fetch
 from memory.rules.claim import SIGNATURE_VERSION
 from memory.services import schema, tombstone
 from memory.services.repair import unjudged, unsearchable
-from memory.services.space import INDEXED_STATES, index_name, parked
+from memory.services.space import INDEXED_STATES, index_name, parked, unembedded
 from memory.services.standing import differences
 from memory.services.tombstone import mac_key_id
 
@@ -79,8 +79,7 @@ def _indexes() -> Finding:
 
 def _vectors() -> Finding:
     space = EmbeddingSpace.objects.filter(is_active=True).first()
-    have = LessonEmbedding.objects.filter(space=space).values("lesson_id")
-    missing = set(Lesson.objects.exclude(pk__in=have).values_list("pk", flat=True)) if space else set()
+    missing = set(unembedded(space).values_list("pk", flat=True)) if space else set()
     refused = sorted(str(pk) for pk in missing & parked(space)) if space and missing else []
     detail, remedy = f"{len(missing)} lessons have no vector in the active space", ""
     if missing:

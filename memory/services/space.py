@@ -9,6 +9,7 @@ from uuid import UUID
 import structlog
 from django.contrib.postgres.functions import RandomUUID
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from pgvector import HalfVector
 
@@ -106,10 +107,19 @@ def open_first_space() -> EmbeddingSpace:
     return space
 
 
+def unembedded(space: EmbeddingSpace) -> QuerySet[Lesson]:
+    """Lessons without a vector in the space.
+
+    NOT EXISTS: of a NOT IN whose list outgrows `work_mem`, some 400,000 lessons, PostgreSQL goes through the list for
+    each lesson.
+    """
+    vectors = LessonEmbedding.objects.filter(space=space, lesson=OuterRef("pk"))
+    return Lesson.objects.filter(~Exists(vectors))
+
+
 def missing(space: EmbeddingSpace, limit: int) -> list[Lesson]:
     """Lessons without a vector in the space, oldest first; not those that its model refused a while ago."""
-    have = LessonEmbedding.objects.filter(space=space).values("lesson_id")
-    lessons = Lesson.objects.exclude(pk__in=have).exclude(pk__in=parked(space))
+    lessons = unembedded(space).exclude(pk__in=parked(space))
     return list(lessons.order_by("pk").only("pk", "text")[:limit])
 
 

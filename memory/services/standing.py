@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from memory.models import Lesson, LessonStanding
 from memory.models.sql import execute, fetch
@@ -142,21 +143,28 @@ def rebuild_sums() -> list[Difference]:
 
 
 def follow_policy() -> int:
-    """Evaluates every standing anew if some were made by another policy than the one in force; returns how many."""
-    if not LessonStanding.objects.exclude(policy=policy().name).exists():
+    """Evaluates anew the standings that were made by another policy than the one in force; returns how many.
+
+    One that was interrupted goes on where it ended. What has no evidence left has nothing to evaluate.
+    """
+    name = policy().name
+    others = LessonStanding.objects.exclude(policy=name)
+    if not others.exists():
         return 0
-    return max(rebuild_standings(), default=0)
+    done = max(rebuild_standings(of=~Q(lessonstanding__policy=name)), default=0)
+    others.filter(lesson__lessonsourcesum__isnull=True).update(policy=name)
+    return done
 
 
-def rebuild_standings(batch: int = 200) -> Iterator[int]:
+def rebuild_standings(batch: int = 200, of: Q | None = None) -> Iterator[int]:
     """Evaluates every lesson that has evidence with today's sums and writes its standing, without moving its state.
 
-    Yields the number of lessons done after each batch, for a progress bar.
+    Yields the number of lessons done after each batch, for a progress bar. `of` says which lessons; all unless given.
     """
     rule = policy()
     done, after = 0, UUID(int=0)
     while True:
-        judged = Lesson.objects.filter(pk__gt=after, lessonsourcesum__isnull=False).distinct().order_by("pk")
+        judged = Lesson.objects.filter(of or Q(), pk__gt=after, lessonsourcesum__isnull=False).distinct().order_by("pk")
         chunk = list(judged.values_list("pk", "account_id")[:batch])
         if not chunk:
             return

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty
 
 import pytest
 from celery import Celery
@@ -11,6 +12,7 @@ from kombu.connection import Connection
 from kombu.entity import Exchange, Queue
 
 from sonder_site import celery as site
+from sonder_site.broker import Channel
 from sonder_site.celery_settings import QUEUES, celery_settings
 
 QUEUE = Queue("credit", Exchange("credit"), routing_key="credit")
@@ -43,7 +45,7 @@ class TestFiles:
         assert site.publish("memory.tasks.credit_interaction", "1")
         assert site.publish("memory.tasks.distill_one", "2")
         assert site.publish("memory.tasks.maintenance_daily")
-        queues = sorted(file.name.split(".")[1] for file in broker.glob("*.msg"))
+        queues = sorted(file.parent.name for file in broker.rglob("*.msg"))
         assert queues == sorted(QUEUES)
 
     def test_a_message_is_read_once_and_leaves_no_file(self, broker: Path) -> None:
@@ -53,7 +55,32 @@ class TestFiles:
             message = inbox.get(no_ack=True)
             assert message.headers["task"] == "memory.tasks.credit_interaction"
             assert inbox.get(no_ack=True) is None
-        assert not list(broker.glob("*.msg"))
+        assert not list(broker.rglob("*.msg"))
+
+    def test_a_thousand_that_wait_are_taken_in_their_order_after_one_look_into_the_folder(
+        self, broker: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looks: list[str] = []
+        look = Channel._messages
+
+        def noted(self: Channel, queue: str) -> list[Path]:
+            looks.append(queue)
+            return look(self, queue)
+
+        monkeypatch.setattr(Channel, "_messages", noted)
+        with site.app.connection_for_read() as connection:
+            channel = connection.channel()
+            for n in range(1000):
+                channel._put("credit", {"n": n})
+            assert channel._size("credit") == 1000
+            looks.clear()
+            first, second = [channel._get("credit")["n"] for _ in range(500)], connection.channel()
+            assert looks == ["credit"]
+            rest = [second._get("credit")["n"] for _ in range(500)]  # another process takes what is left
+            for each in (channel, second):
+                with pytest.raises(Empty):
+                    each._get("credit")
+        assert sorted(first + rest) == list(range(1000))
 
     def test_processes_that_declare_a_queue_at_once_always_read_a_whole_table(self, broker: Path) -> None:
         options = site.app.conf.broker_transport_options

@@ -53,7 +53,7 @@ class TestRunning:
     def test_the_worker_takes_messages(self, running: Up) -> None:
         announced = manage(running.var, "shell", "--command", PUBLISH)
         assert (announced.returncode, announced.stderr) == (0, "")
-        wait_until(lambda: not list((running.var / "broker").glob("*.msg")))
+        wait_until(lambda: not list((running.var / "broker").rglob("*.msg")))
 
     def test_every_process_stays_within_its_share_of_memory(self, running: Up) -> None:
         assert running.services()["sonder_site.web"].memory_info().rss < 400 * 2**20
