@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n auto
 ARGS ?=
 DATA ?= ../shared/data
 
-.PHONY: help setup screenshots run test test-browser-full lint audit bench growth docs evaluate reliability lock
+.PHONY: help setup screenshots run test test-browser-full lint audit bench growth docs evaluate reliability storm lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -69,6 +69,9 @@ test-browser-full: setup ## the browser tests in every look: light and dark, wid
 
 reliability: setup ## kill workers and stores under load, count what is lost, and write evaluation/reports/reliability.md (most of an hour; KILLS=n)
 	@$(BIN)/python -m evaluation.reliability
+
+storm: setup ## ask for lessons a million times amid changes of their states, and hold each answer against them (hours; RETRIEVALS=n)
+	@RETRIEVALS=$${RETRIEVALS:-1000000} $(BIN)/python -m pytest tests/system/test_storm.py
 
 docs: setup ## build the documents as a site, site/index.html; a link that leads nowhere is an error
 	@$(BIN)/mkdocs build --strict
