@@ -66,13 +66,18 @@ def counts() -> dict[str, int]:
 
 
 def contents() -> dict[str, list[Any]]:
-    """Every row of every table, but for the proof that something was erased."""
+    """Every row of every table, but for the proof that something was erased, and the generation that this begins."""
     models = [*apps.get_app_config("memory").get_models(), get_user_model()]
     return {
-        model._meta.db_table: sorted(model._default_manager.values_list(), key=repr)
+        model._meta.db_table: sorted(model._default_manager.values_list(*kept(model)), key=repr)
         for model in models
         if model is not ErasureRecord
     }
+
+
+def kept(model: Any) -> list[str]:
+    """The columns that a demo leaves as they were."""
+    return [field.attname for field in model._meta.concrete_fields if field.name != "generation"]
 
 
 def remove() -> None:
