@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import connection
+from psycopg.errors import Diagnostic
 
 from memory.models import EmbeddingSpace
 from memory.models.sql import execute, fetch
 from memory.search.terms import statistics
-from memory.services.space import EF_CONSTRUCTION, M, index_name
+from memory.services.space import index_definition, index_name
 
 SPILLED: Final = re.compile(r"no longer fits into maintenance_work_mem after (\d+) tuples")
 MB: Final = 2**20
@@ -46,15 +47,14 @@ def vector_index(memory_mb: int, workers: int) -> Mapping[str, Any]:
     execute(f"SET max_parallel_maintenance_workers = {workers}")
     execute(f"DROP INDEX {name}")
     told: list[str] = []
-    handler = lambda notice: told.append(str(notice.message_primary))  # noqa: E731
+
+    def handler(notice: Diagnostic) -> None:
+        told.append(str(notice.message_primary))
+
     connection.ensure_connection()
     connection.connection.add_notice_handler(handler)
     began = time.perf_counter()
-    execute(
-        f"CREATE INDEX {name} ON lesson_embedding "
-        f"USING hnsw ((embedding::halfvec({space.dimension})) halfvec_cosine_ops) "
-        f"WITH (m = {M}, ef_construction = {EF_CONSTRUCTION}) WHERE space_id = '{space.pk}' AND state = 'active'"
-    )
+    execute(f"CREATE INDEX {name} {index_definition(space, 'active')}")
     seconds = time.perf_counter() - began
     connection.connection.remove_notice_handler(handler)
     spilled = [int(found[1]) for each in told if (found := SPILLED.search(each))]

@@ -1,6 +1,5 @@
 """Handing out lessons: what was handed out is written in the same transaction as the answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -10,10 +9,10 @@ from memory import conf
 from memory.models import Account, Interaction, LessonUsage, TrustEvent
 from memory.models.base import present
 from memory.models.rows import insert
-from memory.models.sql import fetch
 from memory.models.vocabulary import Exposure, TrustEventKind
 from memory.rules.context import FencedLesson, fence
 from memory.search import EmbeddedQuery, Found, Retrieved, find
+from memory.services.holding import hold
 from memory.services.sampling import sampling
 from memory.services.scoping import search_scope
 
@@ -50,7 +49,8 @@ def choose(interaction: UUID, account: Account, query: EmbeddedQuery, k: int) ->
     now = present()
     rule = sampling(interaction, query.text, now)
     found = find(query, search_scope(account), k, now, admits=rule.admits, withholds=rule.withholds)
-    here = _hold([*found.chosen, *found.withheld, *found.controls])
+    reached = [*found.chosen, *found.withheld, *found.controls]
+    here = hold([f.ranked.candidate.lesson_id for f in reached])
     shown = [f for f in found.chosen if f.ranked.candidate.lesson_id in here]
     fenced = [FencedLesson(id=str(f.ranked.candidate.lesson_id), text=f.ranked.candidate.text) for f in shown]
     context, kept = fence(fenced, max_tokens=conf.current().context_tokens)
@@ -68,12 +68,6 @@ def record(interaction: Interaction, choice: Choice) -> None:
     """Writes every exposure, in the transaction of the choice and of the interaction."""
     insert([_usage(interaction, f, exposure, probability) for f, exposure, probability in choice.exposures])
     _journal_first_probations(interaction, choice.handed_out.lessons)
-
-
-def _hold(found: Sequence[Found]) -> set[UUID]:
-    """Keeps lessons from being merged or erased until the transaction ends; what has gone since is not among them."""
-    ids = [f.ranked.candidate.lesson_id for f in found]
-    return {pk for (pk,) in fetch("SELECT id FROM lesson WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [ids])}
 
 
 def _exposure(found: Found) -> Exposure:

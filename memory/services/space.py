@@ -19,9 +19,9 @@ from memory.embedding.presets import preset_for
 from memory.errors import Invalid
 from memory.models import EmbeddingSpace, JobRun, Lesson, LessonEmbedding
 from memory.models.lesson import SIMILARITIES
-from memory.models.sql import fetch
 from memory.models.vocabulary import OperatorAction
 from memory.services import acts, tombstone
+from memory.services.holding import hold
 from memory.services.scoping import lock_all
 
 INDEXED_STATES = ("active", "quarantined")
@@ -39,6 +39,14 @@ log = structlog.get_logger(__name__)
 def index_name(space: EmbeddingSpace, state: str) -> str:
     """At most 63 characters, PostgreSQL's limit."""
     return f"lesson_embedding_{space.pk.hex}_{state}"
+
+
+def index_definition(space: EmbeddingSpace, state: str) -> str:
+    """What follows its name in CREATE INDEX. Identifiers and literals only: a partial index takes no parameters."""
+    return (
+        f"ON lesson_embedding USING hnsw ((embedding::halfvec({space.dimension})) halfvec_cosine_ops) "
+        f"WITH (m = {M}, ef_construction = {EF_CONSTRUCTION}) WHERE space_id = '{space.pk}' AND state = '{state}'"
+    )
 
 
 def configured_space() -> EmbeddingSpace:
@@ -72,13 +80,7 @@ def build_indexes(space: EmbeddingSpace) -> None:
                 continue
             if row is not None:
                 cursor.execute(f"DROP INDEX CONCURRENTLY {name}")
-            # Identifiers and literals only: a partial index takes no parameters.
-            cursor.execute(
-                f"CREATE INDEX CONCURRENTLY {name} ON lesson_embedding "
-                f"USING hnsw ((embedding::halfvec({space.dimension})) halfvec_cosine_ops) "
-                f"WITH (m = {M}, ef_construction = {EF_CONSTRUCTION}) "
-                f"WHERE space_id = '{space.pk}' AND state = '{state}'"
-            )
+            cursor.execute(f"CREATE INDEX CONCURRENTLY {name} {index_definition(space, state)}")
 
 
 def activate(space: EmbeddingSpace) -> int:
@@ -137,15 +139,10 @@ def embed(lessons: list[Lesson], space: EmbeddingSpace) -> int:
         if vector is not None
     ]
     with transaction.atomic():
-        alive = _hold([lesson.pk for lesson in lessons])
+        alive = hold([lesson.pk for lesson in lessons])
         LessonEmbedding.objects.bulk_create([row for row in rows if row.lesson_id in alive], ignore_conflicts=True)
     _park([lesson.pk for lesson, vector in zip(lessons, vectors, strict=True) if vector is None], space)
     return len(rows)
-
-
-def _hold(ids: Sequence[UUID]) -> set[UUID]:
-    """Keeps lessons from being merged or erased until the transaction ends; what has gone since is not among them."""
-    return {pk for (pk,) in fetch("SELECT id FROM lesson WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [list(ids)])}
 
 
 def embed_pending(limit: int = 512) -> int:
@@ -183,7 +180,7 @@ def embed_anew(ids: Sequence[UUID], *, by: str) -> list[UUID]:
     vectors = embed_each(provider(), [lesson.text for lesson in lessons])  # outside any transaction: it may be slow
     given = [(lesson, vector) for lesson, vector in zip(lessons, vectors, strict=True) if vector is not None]
     with transaction.atomic():
-        alive = _hold([lesson.pk for lesson, _ in given])
+        alive = hold([lesson.pk for lesson, _ in given])
         given = [(lesson, vector) for lesson, vector in given if lesson.pk in alive]
         for lesson, vector in given:
             row = {"embedding": HalfVector(vector)}

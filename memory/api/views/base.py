@@ -29,26 +29,22 @@ if TYPE_CHECKING:
 MAX_KEY = 200
 
 
-@cache
-def _shared(kind: Any) -> Any:
-    """One serializer of a kind for all requests: making its fields anew takes longer than using them."""
-    return kind()
-
-
 def validated(kind: type[serializers.Serializer[Any]], data: object) -> dict[str, Any]:
     """The request's values, or a ValidationError that names each wrong field."""
-    try:
-        return dict(_shared(cast(Hashable, kind)).run_validation(data))
-    except serializers.ValidationError:
-        pass  # the serializer of its own below puts it in words
     serializer = kind(data=data)
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 
 
+@cache
+def _writer(kind: Any) -> Any:
+    """One serializer of a kind for all answers: making its fields anew takes longer than using them."""
+    return kind()
+
+
 def rendered(kind: type[serializers.BaseSerializer[Any]], value: Any) -> dict[str, Any]:
     """A value as plain JSON, as the answer and its replay both need it: a foreign key's UUID becomes its text."""
-    return dict(json.loads(json.dumps(_shared(cast(Hashable, kind)).to_representation(value), cls=JSONEncoder)))
+    return dict(json.loads(json.dumps(_writer(cast(Hashable, kind)).to_representation(value), cls=JSONEncoder)))
 
 
 def idempotency_key(request: Request) -> str | None:
