@@ -11,7 +11,7 @@ PYTEST_ARGS ?= -n auto
 ARGS ?=
 DATA ?= ../shared/data
 
-.PHONY: help setup screenshots run test test-browser-full lint audit bench growth docs evaluate reliability storm lock
+.PHONY: help setup screenshots run test test-browser-full lint audit bench bench-peers growth docs evaluate reliability storm lock
 .DEFAULT_GOAL := help
 
 help: ## list these targets
